@@ -1,0 +1,111 @@
+"""Causal self-attention, written out: scores, mask, softmax, weighted sum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from lmcore.config import ModelConfig
+from lmcore.kv_cache import LayerCache
+from lmcore.linear import Linear
+from lmcore.position import Rotation
+from lmcore.trace import SILENT, Recorder
+
+
+@dataclass(frozen=True)
+class AttentionContext:
+    """What all blocks share in one forward pass.
+
+    Attributes:
+        start: position of the first new token; the tokens before it are in the cache.
+        rotation: RoPE's rotation for the new positions, or None.
+        score_bias: [n_heads, S, start + S] to add to the scores, or None.
+        hidden: bool [S, start + S], True where a key lies in the query's future; None for a single new token.
+    """
+
+    start: int
+    rotation: Rotation | None
+    score_bias: Tensor | None
+    hidden: Tensor | None
+
+
+class Attention(nn.Module):
+    """Multi-head attention in which n_heads / n_kv_heads query heads share each key/value head.
+
+    Vaswani et al. 2017, section 3.2; Ainslie et al. 2023, "GQA", section 2.2.
+
+        x ─ q ─ (rotate) ─┐
+        x ─ k ─ (rotate) ─┴ q·k / sqrt(d_head) ─ (+ bias) ─ mask ─ softmax ─┐
+        x ─ v ──────────────────────────────────────────────────────────────┴ weighted sum ─ out
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
+        self.q = Linear(config.d_model, self.n_heads * self.d_head, bias=config.attention_bias)
+        self.k = Linear(config.d_model, self.n_kv_heads * self.d_head, bias=config.attention_bias)
+        self.v = Linear(config.d_model, self.n_kv_heads * self.d_head, bias=config.attention_bias)
+        self.out = Linear(self.n_heads * self.d_head, config.d_model, bias=config.attention_out_bias)
+
+    def forward(
+        self, x: Tensor, context: AttentionContext, cache: LayerCache | None = None, trace: Recorder = SILENT
+    ) -> Tensor:
+        """Mix x [..., S, d_model] over positions; returns the same shape."""
+        q = self._split(self.q(x), self.n_heads)  # [..., H, S, d_head]
+        k = self._split(self.k(x), self.n_kv_heads)  # [..., G, S, d_head]
+        v = self._split(self.v(x), self.n_kv_heads)
+        trace.record("q", q, ("head", "position", "d_head"))
+        trace.record("k", k, ("kv_head", "position", "d_head"))
+        trace.record("v", v, ("kv_head", "position", "d_head"))
+        if context.rotation is not None:
+            q, k = context.rotation(q), context.rotation(k)
+            trace.record("q_rotated", q, ("head", "position", "d_head"))
+            trace.record("k_rotated", k, ("kv_head", "position", "d_head"))
+        if cache is not None:
+            k, v = cache.extend(context.start, k, v)
+
+        scores = self._by_group(q) @ k.transpose(-1, -2)  # [..., G, H/G * S, K]
+        scores = self._by_head(scores).mul_(1 / math.sqrt(self.d_head))  # [..., H, S, K]
+        if context.score_bias is not None:
+            scores = scores + context.score_bias
+        trace.record("scores", scores, ("head", "query", "key"))
+        if context.hidden is not None:
+            scores = scores.masked_fill(context.hidden, -math.inf)
+        trace.record("masked_scores", scores, ("head", "query", "key"))
+        pattern = scores.softmax(-1)
+        trace.record("pattern", pattern, ("head", "query", "key"))
+        z = self._by_head(self._by_group(pattern) @ v)  # [..., H, S, d_head]
+        trace.record("z", z, ("head", "query", "d_head"))
+        out = self.out(z.transpose(-3, -2).flatten(-2))
+        trace.record("out", out, ("position", "d_model"))
+        return out
+
+    def _split(self, x: Tensor, n_heads: int) -> Tensor:
+        """[..., S, n_heads * d_head] -> [..., n_heads, S, d_head]."""
+        return x.unflatten(-1, (n_heads, self.d_head)).transpose(-3, -2)
+
+    def _by_group(self, x: Tensor) -> Tensor:
+        """[..., H, S, n] -> [..., G, H/G * S, n]: the query heads of a group side by side, k and v not repeated."""
+        if self.n_kv_heads == self.n_heads:
+            return x
+        return x.unflatten(-3, (self.n_kv_heads, -1)).flatten(-3, -2)
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """[..., G, H/G * S, n] -> [..., H, S, n], the way back."""
+        if self.n_kv_heads == self.n_heads:
+            return x
+        return x.unflatten(-2, (self.n_heads // self.n_kv_heads, -1)).flatten(-4, -3)
+
+
+def future_mask(start: int, length: int) -> Tensor | None:
+    """Return bool [length, start + length], True where key > query; None when nothing is hidden.
+
+    >>> future_mask(1, 2).tolist()
+    [[False, False, True], [False, False, False]]
+    """
+    if length == 1:
+        return None
+    return torch.ones(length, start + length, dtype=torch.bool).triu_(start + 1)

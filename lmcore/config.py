@@ -1,0 +1,133 @@
+"""The shape of a model: every size and choice that decides which tensors exist."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, get_args
+from typing import Literal as L
+
+Norm = L["rmsnorm", "layernorm"]
+Activation = L["silu", "gelu", "gelu_tanh", "relu"]
+PositionEncodingName = L["rope", "learned", "sinusoidal", "alibi", "relative", "none"]
+RopeLayout = L["half_split", "interleaved"]
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "norm": get_args(Norm),
+    "activation": get_args(Activation),
+    "position_encoding": get_args(PositionEncodingName),
+    "rope_layout": get_args(RopeLayout),
+}
+_COUNTS = (
+    "vocab_size", "d_model", "n_layers", "n_heads", "context_length", "n_kv_heads", "d_head", "d_mlp",
+    "relative_buckets", "relative_max_distance",
+)  # fmt: skip
+_POSITIVE_REALS = ("norm_eps", "rope_base", "embedding_scale", "init_std")
+_SWITCHES = (
+    "gated_mlp", "tie_embeddings", "attention_bias", "attention_out_bias", "mlp_bias", "head_bias", "norm_bias",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Every size and choice of a decoder-only transformer.
+
+    `n_kv_heads`, `d_head` and `d_mlp` may be left out; they then become `n_heads`,
+    `d_model // n_heads` and `4 * d_model`.
+
+    Raises:
+        ValueError: for a field out of its range, naming the field and the value.
+
+    >>> ModelConfig(vocab_size=50257, d_model=768, n_layers=12, n_heads=12, context_length=1024).d_head
+    64
+    """
+
+    vocab_size: int
+    d_model: int
+    n_layers: int
+    n_heads: int
+    context_length: int
+    n_kv_heads: int = None  # type: ignore[assignment]  # resolved below, so that readers always see an int
+    d_head: int = None  # type: ignore[assignment]
+    d_mlp: int = None  # type: ignore[assignment]
+    norm: Norm = "rmsnorm"
+    norm_eps: float = 1e-5
+    norm_bias: bool = False
+    activation: Activation = "silu"
+    gated_mlp: bool = True
+    embedding_scale: float = 1.0
+    position_encoding: PositionEncodingName = "rope"
+    rope_layout: RopeLayout = "half_split"
+    rope_base: float = 10_000.0
+    relative_buckets: int = 32
+    relative_max_distance: int = 128
+    tie_embeddings: bool = True
+    attention_bias: bool = False
+    attention_out_bias: bool = False
+    mlp_bias: bool = False
+    head_bias: bool = False
+    init_std: float = 0.02
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "d_model", "n_layers", "n_heads", "context_length"):
+            self._require_count(name)
+        defaults = {
+            "n_kv_heads": self.n_heads,
+            "d_head": self.d_model // self.n_heads,
+            "d_mlp": 4 * self.d_model,
+        }
+        if self.d_head is None and self.d_model % self.n_heads:
+            raise ValueError(
+                f"d_model = {self.d_model} is not a multiple of n_heads = {self.n_heads}; "
+                "choose a multiple or give d_head explicitly."
+            )
+        for name, value in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        for name in _COUNTS:
+            self._require_count(name)
+        for name in _POSITIVE_REALS:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+                raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
+        for name in _SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
+        if self.n_heads % self.n_kv_heads:
+            raise ValueError(
+                f"n_heads = {self.n_heads} is not a multiple of n_kv_heads = {self.n_kv_heads}; "
+                "each key/value head must serve the same number of query heads."
+            )
+        if self.position_encoding == "rope" and self.d_head % 2:
+            raise ValueError(f"d_head = {self.d_head} is odd; RoPE rotates pairs and needs an even d_head.")
+        if self.position_encoding == "relative" and self.relative_buckets < 2:
+            raise ValueError(f"relative_buckets must be at least 2, got {self.relative_buckets}.")
+        if self.norm == "rmsnorm" and self.norm_bias:
+            raise ValueError("norm_bias = True needs norm = 'layernorm'; RMSNorm has no bias.")
+
+    def _require_count(self, name: str) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ModelConfig:
+        """Build a config from plain values, refusing a field that is not understood.
+
+        Raises:
+            ValueError: naming the unknown or missing field.
+        """
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ValueError(f"config field {unknown[0]!r} = {values[unknown[0]]!r} is not understood.")
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ValueError(f"config is incomplete: {error}.") from error

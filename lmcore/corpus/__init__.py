@@ -1,0 +1,8 @@
+"""The small world: a grammar in Chinese and English whose every probability is known exactly."""
+
+from lmcore.corpus.truth import Truth
+from lmcore.corpus.vocabulary import build_tokenizer
+from lmcore.corpus.windows import windows
+from lmcore.corpus.world import END_OF_TEXT, SmallWorld, small_world
+
+__all__ = ["END_OF_TEXT", "SmallWorld", "Truth", "build_tokenizer", "small_world", "windows"]

@@ -1,0 +1,107 @@
+"""Autoregressive generation: draw, append, repeat, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lmcore.kv_cache import KVCache
+from lmcore.language_model import LanguageModel
+from lmcore.sampling import History, Reshaped, SamplingSettings, draw, new_generator, reshape
+
+
+@dataclass(frozen=True, eq=False)
+class GenerationStep:
+    """One drawn token and the distribution it was drawn from.
+
+    Attributes:
+        position: where the token stands, counted from 0 at the start of the prompt.
+        token_id: the token drawn.
+        token: its bytes; not always whole characters (`lmcore.tokenizer.TextStream` joins them).
+        logits: [vocab_size] float32, as the model gave them.
+        result: how the settings reshaped them; `result.probs[token_id]` is the chance the token had.
+    """
+
+    position: int
+    token_id: int
+    token: bytes
+    logits: Tensor
+    result: Reshaped
+
+    @property
+    def prob(self) -> float:
+        """The probability the token was drawn with."""
+        return float(self.result.probs[self.token_id])
+
+
+def generate(
+    lm: LanguageModel,
+    ids: Sequence[int],
+    settings: SamplingSettings | None = None,
+    *,
+    max_new_tokens: int,
+    stop_ids: Collection[int] = (),
+    generator: torch.Generator | None = None,
+    use_cache: bool = True,
+    prompt_length: int | None = None,
+) -> Iterator[GenerationStep]:
+    """Continue a prompt token by token; stop early by no longer asking.
+
+    The iterator ends after `max_new_tokens`, after a token of `stop_ids` (which is yielded), or
+    when the context is full. Each step takes exactly one number from the generator, so that the
+    same seed gives the same text whatever was looked at in between.
+
+    Args:
+        lm: the language model.
+        ids: the prompt, at least one token.
+        settings: how to reshape and draw; None draws from the plain softmax.
+        max_new_tokens: the most tokens to draw.
+        stop_ids: ids that end the text.
+        generator: the source of randomness; None makes one from `settings.seed`.
+        use_cache: keep keys and values; without it every step runs the whole text again, to the same logits.
+        prompt_length: how many of `ids` count as prompt for the penalties; None means all of them.
+
+    Returns:
+        An iterator of steps.
+
+    Raises:
+        ValueError: for an empty prompt, ids out of range, a prompt that leaves no room, or max_new_tokens below 1.
+    """
+    prompt = list(ids)
+    settings = SamplingSettings() if settings is None else settings
+    limit = lm.config.context_length
+    if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens must be a whole number of at least 1, got {max_new_tokens!r}.")
+    if not prompt:
+        raise ValueError("ids is empty; generation continues a prompt of at least one token.")
+    if len(prompt) > limit:
+        raise ValueError(f"the prompt's {len(prompt)} tokens are more than context_length = {limit}; shorten it.")
+    generator = new_generator(settings.seed) if generator is None else generator
+    first_generated = len(prompt) if prompt_length is None else prompt_length
+    cache = lm.new_cache(min(limit, len(prompt) + max_new_tokens)) if use_cache else None
+    return _steps(lm, prompt, settings, max_new_tokens, frozenset(stop_ids), generator, cache, first_generated)
+
+
+def _steps(
+    lm: LanguageModel,
+    ids: list[int],
+    settings: SamplingSettings,
+    max_new_tokens: int,
+    stop_ids: frozenset[int],
+    generator: torch.Generator,
+    cache: KVCache | None,
+    first_generated: int,
+) -> Iterator[GenerationStep]:
+    """Yield the steps; `ids` grows with each."""
+    for _ in range(max_new_tokens):
+        new = ids if cache is None else ids[cache.length :]
+        logits = lm(new, cache=cache)[-1]
+        result = reshape(logits, settings, History(ids[:first_generated], ids[first_generated:]))
+        token_id = draw(result, generator)
+        yield GenerationStep(len(ids), token_id, lm.tokenizer.token_bytes(token_id), logits, result)
+        ids.append(token_id)
+        if token_id in stop_ids or len(ids) > lm.config.context_length:
+            return

@@ -1,0 +1,63 @@
+"""LanguageModel: a model together with its tokenizer, as `lmcore.load` returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from lmcore.config import ModelConfig
+from lmcore.kv_cache import KVCache
+from lmcore.model import Model
+from lmcore.tokenizer import Tokenizer
+from lmcore.trace import Trace
+
+
+class LanguageModel:
+    """A model, its tokenizer and its name.
+
+    Calling it runs the model in evaluation, without gradients:
+
+        logits = lm(lm.tokenizer.encode("今天天气").ids)      # [S, vocab_size] float32
+    """
+
+    def __init__(self, name: str, model: Model, tokenizer: Tokenizer) -> None:
+        if tokenizer.vocab_size != model.config.vocab_size:
+            raise ValueError(
+                f"{name}: the tokenizer has {tokenizer.vocab_size} tokens, the model's vocab_size is "
+                f"{model.config.vocab_size}; they do not belong together."
+            )
+        self.name = name
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+
+    @property
+    def config(self) -> ModelConfig:
+        """The model's config."""
+        return self.model.config
+
+    def __call__(self, ids: Sequence[int] | Tensor, trace: Trace | None = None, cache: KVCache | None = None) -> Tensor:
+        """Return the logits of the next token at every position.
+
+        Args:
+            ids: token ids [S] or [B, S].
+            trace: filled with every intermediate when given.
+            cache: when given, ids continue the tokens it holds, and it is advanced.
+
+        Returns:
+            Logits float32 [S, vocab_size] or [B, S, vocab_size].
+
+        Raises:
+            ValueError: for no ids, ids out of range, or more tokens than context_length.
+        """
+        with torch.inference_mode():
+            return self.model(torch.as_tensor(ids, dtype=torch.long), trace, cache).float()
+
+    def new_cache(self, capacity: int | None = None) -> KVCache:
+        """Return an empty KV cache for one sequence of up to `capacity` tokens (default: context_length)."""
+        with torch.inference_mode():
+            return KVCache(self.config, capacity)
+
+    def __repr__(self) -> str:
+        return f"LanguageModel({self.name!r}, vocab_size={self.config.vocab_size}, n_layers={self.config.n_layers})"

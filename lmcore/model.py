@@ -1,0 +1,147 @@
+"""The model: ids -> token vectors -> blocks -> hidden states -> logits.
+
+Words. Every intermediate has one name, the same in code, on screen and in tests. Recorded by
+`forward(ids, trace=trace)`, in this order, i counting the blocks from 0:
+
+    name                            axes                        what it is
+    token_embedding                 position, d_model           E[ids]
+    position_embedding              position, d_model           what is added (learned, sinusoidal)
+    position_bias                   head, query, key            what is added to scores (alibi, relative)
+    blocks.i.resid_pre              position, d_model           residual stream entering block i
+    blocks.i.attn_norm.scale        position                    what the norm divides by
+    blocks.i.attn_norm.out          position, d_model
+    blocks.i.attn.q                 head, position, d_head
+    blocks.i.attn.k, .v             kv_head, position, d_head
+    blocks.i.attn.q_rotated         head, position, d_head      after RoPE
+    blocks.i.attn.k_rotated         kv_head, position, d_head
+    blocks.i.attn.scores            head, query, key            q·k / sqrt(d_head) (+ position_bias)
+    blocks.i.attn.masked_scores     head, query, key            -inf where the key is in the future
+    blocks.i.attn.pattern           head, query, key            softmax over the keys
+    blocks.i.attn.z                 head, query, d_head         pattern-weighted sum of v
+    blocks.i.attn.out               position, d_model
+    blocks.i.resid_mid              position, d_model           resid_pre + attn.out
+    blocks.i.mlp_norm.scale, .out   as above
+    blocks.i.mlp.gate               position, d_mlp             before the activation (gated MLPs)
+    blocks.i.mlp.pre                position, d_mlp             up(x)
+    blocks.i.mlp.post               position, d_mlp             after activation (and gating)
+    blocks.i.mlp.out                position, d_model
+    blocks.i.resid_post             position, d_model           resid_mid + mlp.out
+    final_norm.scale, .out          as above
+    hidden_state                    position, d_model           final_norm.out, what the head reads
+    logits                          position, vocab
+
+With a batch of ids [B, S] a leading "batch" axis stands before all of these but position_bias,
+which all sequences share.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from lmcore.attention import AttentionContext, future_mask
+from lmcore.block import Block
+from lmcore.config import ModelConfig
+from lmcore.embedding import TokenEmbedding
+from lmcore.kv_cache import KVCache
+from lmcore.linear import Linear
+from lmcore.norm import make_norm
+from lmcore.position import POSITION_ENCODINGS
+from lmcore.trace import Recorder, Trace
+
+
+class Model(nn.Module):
+    """A decoder-only transformer.
+
+    >>> config = ModelConfig(vocab_size=11, d_model=8, n_layers=2, n_heads=2, context_length=16)
+    >>> Model(config)(torch.tensor([3, 1, 4])).shape
+    torch.Size([3, 11])
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.token_embedding = TokenEmbedding(config.vocab_size, config.d_model)
+        self.position = POSITION_ENCODINGS[config.position_encoding](config)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.final_norm = make_norm(config)
+        self.head = Linear(config.d_model, config.vocab_size, bias=config.head_bias)
+        if config.tie_embeddings:
+            self.head.weight = self.token_embedding.weight
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all matrices from N(0, init_std^2) and set biases to 0.
+
+        The two matrices that write into the residual stream are drawn smaller by sqrt(2 n_layers),
+        so that the stream does not grow with depth (Radford et al. 2019, section 2.3).
+        """
+        std = self.config.init_std
+        nn.init.normal_(self.token_embedding.weight, std=std)
+        self.position.reset_parameters(std)
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear):
+                writes = name.endswith(("attn.out", "mlp.down"))
+                nn.init.normal_(module.weight, std=std / math.sqrt(2 * self.config.n_layers) if writes else std)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
+    def forward(self, ids: Tensor, trace: Trace | None = None, cache: KVCache | None = None) -> Tensor:
+        """Return the logits of the next token at every position.
+
+        Args:
+            ids: token ids [S] or [B, S].
+            trace: filled with every intermediate when given.
+            cache: when given, ids continue the tokens it holds, and it is advanced.
+
+        Returns:
+            Logits [S, vocab_size] or [B, S, vocab_size].
+
+        Raises:
+            ValueError: for ids out of range or more tokens than context_length.
+        """
+        start, length = cache.length if cache is not None else 0, ids.shape[-1]
+        self._check(ids, start, cache)
+        record = Recorder(trace)
+
+        x = self.token_embedding(ids)
+        record.record("token_embedding", x, ("position", "d_model"))
+        if self.config.embedding_scale != 1.0:
+            x = x * self.config.embedding_scale
+        added = self.position.added(start, length)
+        if added is not None:
+            record.record("position_embedding", added.expand_as(x), ("position", "d_model"))
+            x = x + added
+        context = AttentionContext(
+            start, self.position.rotation(start, length), self.position.score_bias(start, length), future_mask(start, length)
+        )
+        if context.score_bias is not None:
+            record.record("position_bias", context.score_bias, ("head", "query", "key"))
+        layer_caches = cache if cache is not None else [None] * len(self.blocks)
+        for i, (block, layer_cache) in enumerate(zip(self.blocks, layer_caches, strict=True)):
+            x = block(x, context, layer_cache, record.under(f"blocks.{i}"))
+        if cache is not None:
+            cache.length += length
+        x = self.final_norm(x, record.under("final_norm"))
+        record.record("hidden_state", x, ("position", "d_model"))
+        logits = self.head(x)
+        record.record("logits", logits, ("position", "vocab"))
+        return logits
+
+    def _check(self, ids: Tensor, start: int, cache: KVCache | None) -> None:
+        length, limit = ids.shape[-1], self.config.context_length
+        if ids.numel() == 0:
+            raise ValueError("ids is empty; give at least one token.")
+        if start + length > limit:
+            raise ValueError(
+                f"{start + length} tokens are more than context_length = {limit}; shorten the text by "
+                f"{start + length - limit} tokens."
+            )
+        if cache is not None and start + length > cache.capacity:
+            raise ValueError(f"{start + length} tokens are more than the cache's capacity of {cache.capacity}.")
+        low, high = (int(end) for end in ids.aminmax())
+        if low < 0 or high >= self.config.vocab_size:
+            wrong = low if low < 0 else high
+            raise ValueError(f"id {wrong} is out of range; ids lie between 0 and {self.config.vocab_size - 1}.")

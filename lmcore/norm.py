@@ -1,0 +1,60 @@
+"""Normalisation: LayerNorm and RMSNorm, each with the factor it divides by on show."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from lmcore.config import ModelConfig
+from lmcore.trace import SILENT, Recorder
+
+
+class RMSNorm(nn.Module):
+    """Divide by the root mean square over d_model, then multiply by a learned gain.
+
+    Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", eq. 4.
+    """
+
+    def __init__(self, size: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(size))
+
+    def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
+        """Normalise x [..., d_model]; records `scale` [...], what x is divided by, and `out`."""
+        scale = x.square().mean(-1, keepdim=True).add_(self.eps).sqrt_()
+        out = x / scale * self.weight
+        trace.record("scale", scale.squeeze(-1), ("position",))
+        trace.record("out", out, ("position", "d_model"))
+        return out
+
+
+class LayerNorm(nn.Module):
+    """Subtract the mean over d_model, divide by the standard deviation, apply gain and bias.
+
+    Ba, Kiros and Hinton 2016, "Layer Normalization", section 3.
+    """
+
+    def __init__(self, size: int, eps: float, bias: bool) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(size))
+        self.bias = nn.Parameter(torch.zeros(size)) if bias else None
+
+    def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
+        """Normalise x [..., d_model]; records `scale` [...], what x - mean is divided by, and `out`."""
+        variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+        scale = variance.add_(self.eps).sqrt_()
+        out = (x - mean) / scale * self.weight
+        if self.bias is not None:
+            out = out + self.bias
+        trace.record("scale", scale.squeeze(-1), ("position",))
+        trace.record("out", out, ("position", "d_model"))
+        return out
+
+
+def make_norm(config: ModelConfig) -> RMSNorm | LayerNorm:
+    """Return the norm layer over d_model that the config asks for."""
+    if config.norm == "rmsnorm":
+        return RMSNorm(config.d_model, config.norm_eps)
+    return LayerNorm(config.d_model, config.norm_eps, config.norm_bias)

@@ -1,0 +1,252 @@
+"""Position encodings: what tells a model where a token stands.
+
+Each encoding acts at one of three points of the model: it is added to the token vectors
+(learned, sinusoidal), rotates queries and keys (RoPE), or is added to the attention scores
+(ALiBi, relative bias). `PositionEncoding` is the common face; what an encoding does not use
+stays `None`, and the encoding "none" uses nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from lmcore.config import ModelConfig, RopeLayout
+
+
+def sinusoidal_table(length: int, d_model: int, base: float = 10_000.0) -> Tensor:
+    """Return the fixed table of sines and cosines, PE [length, d_model].
+
+    PE[pos, 2i] = sin(pos / base^(2i / d_model)), PE[pos, 2i + 1] = cos(same); with an odd d_model
+    the last column is a sine without its cosine. Vaswani et al. 2017, section 3.5.
+
+    >>> [round(v, 4) for v in sinusoidal_table(2, 4)[1].tolist()]
+    [0.8415, 0.5403, 0.01, 0.9999]
+    """
+    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+    angles = torch.arange(length, dtype=torch.float64)[:, None] * base**-exponents
+    table = torch.empty(length, d_model, dtype=torch.float64)
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()[:, : d_model // 2]
+    return table.float()
+
+
+def rope_frequencies(d_head: int, base: float = 10_000.0) -> Tensor:
+    """Return the rotation per position of each pair in radians, float64 [d_head / 2].
+
+    theta_i = base^(-2i / d_head). Su et al. 2021, "RoFormer", section 3.2.2.
+
+    >>> rope_frequencies(4).tolist()
+    [1.0, 0.01]
+    """
+    return base ** -(torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """The rotation of the pairs of a query or key at S positions.
+
+    Attributes:
+        cos: [S, d_head], the cosine of each component's angle.
+        signed_sin: [S, d_head], the sine, negative at the first component of each pair.
+        layout: which components form a pair.
+    """
+
+    cos: Tensor
+    signed_sin: Tensor
+    layout: RopeLayout
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Rotate x [..., S, d_head]: a pair (a, b) becomes (a cos - b sin, b cos + a sin)."""
+        return torch.addcmul(x * self.cos, swap_pairs(x, self.layout), self.signed_sin)
+
+
+def swap_pairs(x: Tensor, layout: RopeLayout) -> Tensor:
+    """Exchange the two components of each pair of the last axis.
+
+    The pairs are (0, d/2), (1, d/2 + 1), ... in the half-split layout (GPT-NeoX, LLaMA files of
+    Hugging Face) and (0, 1), (2, 3), ... in the interleaved one (RoFormer, GPT-J).
+
+    >>> swap_pairs(torch.tensor([1.0, 2.0, 3.0, 4.0]), "half_split").tolist()
+    [3.0, 4.0, 1.0, 2.0]
+    >>> swap_pairs(torch.tensor([1.0, 2.0, 3.0, 4.0]), "interleaved").tolist()
+    [2.0, 1.0, 4.0, 3.0]
+    """
+    if layout == "half_split":
+        return x.roll(x.shape[-1] // 2, -1)
+    return x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+
+
+def make_rotation(positions: Tensor, d_head: int, base: float = 10_000.0, layout: RopeLayout = "half_split") -> Rotation:
+    """Return the rotation for positions [S] (any real numbers).
+
+    Angles are taken in float64 and stored as float32: half-precision tables merge positions.
+    """
+    angles = positions.double()[:, None] * rope_frequencies(d_head, base)
+    cos, sin = angles.cos().float(), angles.sin().float()
+    if layout == "half_split":
+        return Rotation(torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1), layout)
+    return Rotation(cos.repeat_interleave(2, -1), torch.stack((-sin, sin), -1).flatten(-2), layout)
+
+
+def alibi_slopes(n_heads: int) -> Tensor:
+    """Return the slope of each head, float32 [n_heads].
+
+    For n a power of two: 2^(-8/n), 2^(-16/n), ... Otherwise the slopes of the next lower power of
+    two, followed by every other slope of the next higher one. Press et al. 2022, "Train Short,
+    Test Long", section 3 and the rule of its reference code.
+
+    >>> alibi_slopes(6).tolist()
+    [0.25, 0.0625, 0.015625, 0.00390625, 0.5, 0.125]
+    """
+
+    def geometric(n: int) -> list[float]:
+        return [2 ** (-8 * (head + 1) / n) for head in range(n)]
+
+    power = 2 ** math.floor(math.log2(n_heads))
+    return torch.tensor(geometric(power) + geometric(2 * power)[0::2][: n_heads - power])
+
+
+def relative_bucket(distance: Tensor, n_buckets: int, max_distance: int) -> Tensor:
+    """Return the bucket [..., same shape] of each distance query - key >= 0.
+
+    Half of the buckets hold one distance each, the others grow logarithmically up to
+    `max_distance`; all that is farther shares the last. Raffel et al. 2020 (T5), section 2.1,
+    and the causal branch of its reference code.
+
+    >>> relative_bucket(torch.tensor([0, 1, 15, 16, 31, 127, 500]), 32, 128).tolist()
+    [0, 1, 15, 16, 21, 31, 31]
+    """
+    distance = distance.clamp(min=0)
+    n_exact = n_buckets // 2
+    if max_distance <= n_exact:
+        return distance.clamp(max=n_buckets - 1)
+    growth = torch.log(distance.clamp(min=1).float() / n_exact) / math.log(max_distance / n_exact)
+    far = (n_exact + (growth * (n_buckets - n_exact)).long()).clamp(max=n_buckets - 1)
+    return torch.where(distance < n_exact, distance, far)
+
+
+class PositionEncoding(nn.Module):
+    """No position information: the common face of all encodings, and the encoding "none"."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+
+    def added(self, start: int, length: int) -> Tensor | None:
+        """Return what is added to the token vectors at positions start ... start + length - 1, [length, d_model]."""
+        return None
+
+    def rotation(self, start: int, length: int) -> Rotation | None:
+        """Return the rotation of queries and keys at these positions."""
+        return None
+
+    def score_bias(self, start: int, length: int) -> Tensor | None:
+        """Return what is added to the scores, [n_heads, length, start + length]."""
+        return None
+
+    def reset_parameters(self, std: float) -> None:
+        """Draw learned tables from N(0, std^2), when there are any."""
+
+
+class LearnedPosition(PositionEncoding):
+    """One learned vector for each position up to context_length (GPT-2)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.weight = nn.Parameter(torch.empty(config.context_length, config.d_model))
+
+    def added(self, start: int, length: int) -> Tensor:
+        """Return the rows of the learned table, [length, d_model]."""
+        return self.weight[start : start + length]
+
+    def reset_parameters(self, std: float) -> None:
+        """Draw the table from N(0, std^2)."""
+        nn.init.normal_(self.weight, std=std)
+
+
+class SinusoidalPosition(PositionEncoding):
+    """The fixed table of sines and cosines (Vaswani et al. 2017, which sets embedding_scale to sqrt(d_model) beside it)."""
+
+    table: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.register_buffer("table", sinusoidal_table(config.context_length, config.d_model), persistent=False)
+
+    def added(self, start: int, length: int) -> Tensor:
+        """Return the rows of the fixed table, [length, d_model]."""
+        return self.table[start : start + length]
+
+
+class RotaryPosition(PositionEncoding):
+    """RoPE: rotate pairs of q and k by position times frequency; v is left alone."""
+
+    cos: Tensor
+    signed_sin: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        full = make_rotation(torch.arange(config.context_length), config.d_head, config.rope_base, config.rope_layout)
+        self.register_buffer("cos", full.cos, persistent=False)
+        self.register_buffer("signed_sin", full.signed_sin, persistent=False)
+
+    def rotation(self, start: int, length: int) -> Rotation:
+        """Return the rotation for these positions."""
+        rows = slice(start, start + length)
+        return Rotation(self.cos[rows], self.signed_sin[rows], self.config.rope_layout)
+
+
+class AlibiPosition(PositionEncoding):
+    """ALiBi: -slope_h * (query - key) on the scores of head h."""
+
+    slopes: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.register_buffer("slopes", alibi_slopes(config.n_heads), persistent=False)
+
+    def score_bias(self, start: int, length: int) -> Tensor:
+        """Return the linear bias [n_heads, length, start + length]."""
+        return -self.slopes[:, None, None] * query_key_distance(start, length)
+
+
+class RelativePosition(PositionEncoding):
+    """A learned bias for each head and distance bucket, shared by all layers (T5)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.weight = nn.Parameter(torch.empty(config.relative_buckets, config.n_heads))
+
+    def score_bias(self, start: int, length: int) -> Tensor:
+        """Return the learned bias [n_heads, length, start + length]."""
+        buckets = relative_bucket(
+            query_key_distance(start, length), self.config.relative_buckets, self.config.relative_max_distance
+        )
+        return self.weight[buckets].permute(2, 0, 1)
+
+    def reset_parameters(self, std: float) -> None:
+        """Draw the biases from N(0, std^2)."""
+        nn.init.normal_(self.weight, std=std)
+
+
+def query_key_distance(start: int, length: int) -> Tensor:
+    """Return query - key [length, start + length]; negative where the key lies ahead.
+
+    >>> query_key_distance(1, 2).tolist()
+    [[1, 0, -1], [2, 1, 0]]
+    """
+    return torch.arange(start, start + length)[:, None] - torch.arange(start + length)
+
+
+POSITION_ENCODINGS: dict[str, type[PositionEncoding]] = {
+    "none": PositionEncoding,
+    "learned": LearnedPosition,
+    "sinusoidal": SinusoidalPosition,
+    "rope": RotaryPosition,
+    "alibi": AlibiPosition,
+    "relative": RelativePosition,
+}

@@ -1,0 +1,191 @@
+"""Run the stages one after another and keep what each did: `reshape(logits, settings) -> Reshaped`.
+
+    logits [V] -> candidates -> stage -> candidates -> ... -> candidates -> probs [V]
+                      \\__________ Step: before, after, note __________/
+
+Only the final candidates are computed at once, because this runs for every token of a text. All that is as long as
+the vocabulary (a step's probs, what it removed) is computed when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lmcore.distribution import ArrayLike, entropy_bits
+from lmcore.sampling.candidates import Candidates
+from lmcore.sampling.settings import SamplingSettings
+from lmcore.sampling.stages import NOTHING, RUN, History, Note
+
+__all__ = ["ONE_CANDIDATE", "Reshaped", "Step", "reshape"]
+
+ONE_CANDIDATE = "1 candidate is left: the seed has no effect"
+PENALTIES = ("repetition_penalty", "frequency_penalty", "presence_penalty")
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one stage did. Ids are int64, ascending; probabilities and masses float64.
+
+    Attributes:
+        name: The stage, which is also the field of the settings: "top_k".
+        settings: The fields it used, for a label: {"top_k": 50}.
+        before: The candidates it was given.
+        after: The candidates it left.
+        note: A remark such as "top_k 500 was clamped to the 5 tokens of the vocabulary", or "".
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    before: Candidates
+    after: Candidates
+    note: Note = NOTHING
+
+    @property
+    def kept(self) -> int:
+        """How many tokens are left after this step."""
+        return len(self.after)
+
+    @property
+    def kept_ids(self) -> Tensor:
+        """`[kept]`, the tokens left after this step."""
+        return self.after.token_ids
+
+    @cached_property
+    def removed_ids(self) -> Tensor:
+        """The tokens this step, and no earlier one, took out of play."""
+        removed = torch.zeros(self.before.vocab_size, dtype=torch.bool)
+        removed[self.before.token_ids] = True
+        removed[self.after.token_ids] = False
+        return removed.nonzero().squeeze(1)
+
+    @cached_property
+    def removed_mass(self) -> float:
+        """Probability of the removed tokens in the distribution that entered this step, from 0 to 1."""
+        return float(self.before.dense()[self.removed_ids].sum())
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """`[V]`, the distribution after this step."""
+        return self.after.dense()
+
+    @property
+    def entropy_bits(self) -> float:
+        """Entropy of the distribution after this step, in bits."""
+        return float(entropy_bits(self.after.probs))
+
+
+@dataclass(frozen=True, eq=False)
+class Reshaped:
+    """A reshaped distribution and the way it came about.
+
+    Attributes:
+        settings: What was asked for.
+        start: Every possible token with its logit, as given.
+        steps: One for each active stage, in the order they ran; empty if none was active.
+    """
+
+    settings: SamplingSettings
+    start: Candidates
+    steps: tuple[Step, ...]
+
+    @property
+    def final(self) -> Candidates:
+        """The tokens that can be drawn."""
+        return self.steps[-1].after if self.steps else self.start
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """`[V]` float64, the distribution to draw from; sums to 1."""
+        return self.final.dense()
+
+    @cached_property
+    def initial_probs(self) -> Tensor:
+        """`[V]` float64, the softmax of the logits as given: temperature 1 and nothing else."""
+        return self.start.dense()
+
+    @property
+    def candidates(self) -> int:
+        """How many tokens can be drawn."""
+        return len(self.final)
+
+    @property
+    def kept_ids(self) -> Tensor:
+        """`[candidates]` int64, the tokens that can be drawn, ascending."""
+        return self.final.token_ids
+
+    @cached_property
+    def removed_by(self) -> Tensor:
+        """`[V]` int64: the index in `steps` of the one that removed the token; -1 kept; -2 impossible at the start."""
+        fate = torch.full((self.start.vocab_size,), -2)
+        fate[self.start.token_ids] = -1
+        for index, step in enumerate(self.steps):
+            fate[step.removed_ids] = index
+        return fate
+
+    @cached_property
+    def removed_mass(self) -> float:
+        """Probability, at temperature 1, of all the tokens that can no longer be drawn."""
+        return float(self.initial_probs[self.removed_by >= 0].sum())
+
+    @property
+    def entropy_bits(self) -> float:
+        """Entropy of `probs` in bits."""
+        return float(entropy_bits(self.final.probs))
+
+    @property
+    def effective_vocabulary(self) -> float:
+        """`2 ** entropy_bits`: the number of equally likely tokens that would be as uncertain."""
+        return float(2.0**self.entropy_bits)
+
+    @property
+    def note(self) -> Note:
+        """Says so where one candidate is left and the seed therefore has no effect; else ""."""
+        return Note(ONE_CANDIDATE) if self.candidates == 1 else NOTHING
+
+
+def reshape(
+    logits: ArrayLike, settings: SamplingSettings | None = None, history: History | Sequence[int] = ()
+) -> Reshaped:
+    """Turn the logits of one position into the distribution a token is drawn from, stage by stage.
+
+    Args:
+        logits: `[V]`, of one position; -inf marks an impossible token.
+        settings: The knobs, their order and the rules; None is the plain softmax.
+        history: The tokens before this position, for the penalties. `History(prompt, generated)` tells the two
+            apart, which some engines do; a plain sequence of ids counts as generated.
+
+    Returns:
+        `Reshaped`: `.probs` `[V]` float64, and `.steps`, one for each active stage.
+
+    Raises:
+        ValueError: logits empty, NaN, +inf, all -inf or of more than one position; an id outside the vocabulary in
+            the history or the logit bias; a bias or penalty that leaves no token or overflows.
+
+    >>> result = reshape([2.3, 1.5, 3.8, 0.5, 1.2], SamplingSettings(temperature=1.5, top_k=3))
+    >>> [round(p, 4) for p in result.probs.tolist()]
+    [0.2323, 0.1363, 0.6314, 0.0, 0.0]
+    >>> [(step.name, step.kept, round(step.removed_mass, 4)) for step in result.steps]
+    [('temperature', 5, 0.0), ('top_k', 3, 0.1536)]
+    """
+    settings = SamplingSettings() if settings is None else settings
+    seen = history if isinstance(history, History) else History(generated=history)
+    current = start = Candidates.start(logits)
+    steps = []
+    for name in settings.active:
+        after, note = RUN[name](current, settings, seen)
+        steps.append(Step(name, _used(name, settings), current, after, note))
+        current = after
+    return Reshaped(settings, start, tuple(steps))
+
+
+def _used(name: str, settings: SamplingSettings) -> dict[str, Any]:
+    used = {name: getattr(settings, name)}
+    if name in PENALTIES and settings.penalty_last_n is not None:
+        used["penalty_last_n"] = settings.penalty_last_n
+    return used

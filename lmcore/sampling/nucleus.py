@@ -1,0 +1,110 @@
+"""Keep the first tokens of some order until their probability adds up: the core of top-p and of typical sampling."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+__all__ = ["fit_within", "first_until_mass"]
+
+Boundary = Literal["reach", "exceed", "dropped"]
+Ties = Literal["lowest", "highest", "all"]
+
+SORT_AT_ONCE = 4096
+BUCKETS = 2048
+WIDEST = 50.0  # in nats; tokens e**-50 times less probable than the first share one last bucket
+
+
+def first_until_mass(
+    keys: Tensor, weights: Tensor, mass: float, *, boundary: Boundary = "reach", ties: Ties = "lowest"
+) -> Tensor:
+    """Positions of the tokens that enter, by rising key, until their share of the weight is `mass`.
+
+    Only the stretch around the boundary is sorted. The keys are first thrown into buckets; the weight of whole
+    buckets says in which bucket the boundary lies, everything before it is in, everything behind it is out. Sums are
+    float64, over unnormalised weights and divided last: equal tokens weigh exactly 1, so k of n of them have exactly
+    the share k / n, where adding up n-ths would miss it by a rounding error.
+
+    Args:
+        keys: `[n]` float64: the order of entry.
+        weights: `[n]` float64, 0 or more, some of them positive.
+        mass: Share of the total weight, from 0 to 1.
+        boundary: "reach" stops once the share is `mass` or more; "exceed" once it is more; "dropped" stops before
+            the token that would reach it.
+        ties: Of equal keys, "lowest" or "highest" position enters first; "all" lets every one of them in.
+
+    Returns:
+        Ascending int64 positions, at least one.
+
+    >>> p = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
+    >>> first_until_mass(-p.log(), p, 0.8).tolist()
+    [0, 1, 2]
+    """
+    total = weights.sum().item()
+    kept, edge, before = _around_boundary(keys, weights, mass, total, boundary)
+    if ties == "highest":
+        edge = edge.flip(0)
+    order = edge[torch.sort(keys[edge], stable=True).indices]
+    shares = torch.cumsum(weights[order], dim=0).add_(before).div_(total)
+    # searchsorted counts the shares below the mass, or not above it: the tokens that enter without question.
+    count = int(torch.searchsorted(shares, mass, right=boundary == "exceed"))
+    if boundary != "dropped":
+        count += 1
+    if count == 0 and not bool(kept.any()):
+        count = 1
+    kept[order[:count]] = True
+    if ties == "all" and 0 < count < len(order):
+        kept |= keys == keys[order[count - 1]]
+    return kept.nonzero().squeeze(1)
+
+
+def _around_boundary(
+    keys: Tensor, weights: Tensor, mass: float, total: float, boundary: Boundary
+) -> tuple[Tensor, Tensor, float]:
+    """Mask of those surely in, positions of those around the boundary, and the weight of the first."""
+    if len(keys) > SORT_AT_ONCE:
+        low, high = (bound.item() for bound in torch.aminmax(keys))
+        width = min(high - low, WIDEST)
+        if width > 1e-100:  # else all keys are equal
+            buckets = (keys - low).mul_((BUCKETS - 1) / width).clamp_(max=BUCKETS - 1).to(torch.int64)
+            sums = torch.bincount(buckets, weights=weights, minlength=BUCKETS).cumsum(0)
+            crossing = min(int(torch.searchsorted(sums / total, mass, right=boundary == "exceed")), BUCKETS - 1)
+            before = sums[crossing - 1].item() if crossing else 0.0
+            return buckets < crossing, (buckets == crossing).nonzero().squeeze(1), before
+    return torch.zeros(len(keys), dtype=torch.bool), torch.arange(len(keys)), 0.0
+
+
+def fit_within(probs: Tensor, mass: float, arrival: Tensor, least: float = 1e-6) -> Tensor:
+    """Positions kept by exllamav2's top-p: a heap whose sum stays within `mass`.
+
+    Tokens arrive one by one and join the heap; while the sum is above `mass` the smallest leaves for good. The token
+    that crosses is thus dropped, and one after it may still fit, so that the kept set can have a hole.
+
+    Args:
+        probs: `[n]` float64, summing to 1.
+        mass: The most the kept tokens may weigh together; one token is always kept.
+        arrival: `[n]` positions in the order of arrival.
+        least: Tokens less probable than this never join.
+
+    Returns:
+        Ascending int64 positions, at least one.
+
+    Source: top_p_cpu in exllamav2_ext/cpp/sampling.cpp of exllamav2, read; in float64 here, float32 there.
+
+    >>> fit_within(torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64), 0.86, torch.arange(4)).tolist()
+    [0, 1, 3]
+    """
+    heap: list[tuple[float, int]] = []
+    total = 0.0
+    for prob, position in zip(probs[arrival].tolist(), arrival.tolist(), strict=True):
+        if prob < least or (total > mass and prob < heap[0][0]):
+            continue
+        heapq.heappush(heap, (prob, position))
+        total += prob
+        while total > mass and len(heap) > 1:
+            total -= heapq.heappop(heap)[0]
+    kept = [position for _, position in heap] or [int(probs.argmax())]
+    return torch.tensor(sorted(kept))

@@ -1,0 +1,8 @@
+"""Text to ids and back: byte-level BPE with bytes, character offsets and merges to look at."""
+
+from lmcore.tokenizer.encoding import Encoding
+from lmcore.tokenizer.merges import MergeStep
+from lmcore.tokenizer.text_stream import TextStream
+from lmcore.tokenizer.tokenizer import REPLAY_LIMIT, Tokenizer
+
+__all__ = ["REPLAY_LIMIT", "Encoding", "MergeStep", "TextStream", "Tokenizer"]

@@ -1,0 +1,59 @@
+"""Byte-pair merges replayed one at a time, for looking at; encoding itself is done by the tokenizers library."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class MergeStep:
+    """One merge, applied everywhere it fits.
+
+    Args:
+        rank: The merge's place in the list that training learned; the lowest rank that fits goes first.
+        pair: The two neighbours that became one.
+        pieces: All pieces after this merge; joined they are the text's bytes.
+    """
+
+    rank: int
+    pair: tuple[bytes, bytes]
+    pieces: list[bytes]
+
+
+def replay(data: bytes, ranks: Mapping[tuple[bytes, bytes], int]) -> list[MergeStep]:
+    """Merge from single bytes until no pair of neighbours has a rank.
+
+    Args:
+        data: The bytes of the text.
+        ranks: The rank of each pair that may merge.
+
+    Returns:
+        The steps in order; empty where nothing merges, so that the tokens are the single bytes.
+
+    >>> [step.pieces for step in replay(b"abab", {(b"a", b"b"): 0, (b"ab", b"ab"): 1})]
+    [[b'ab', b'ab'], [b'abab']]
+    """
+    pieces = [bytes([byte]) for byte in data]
+    steps = []
+    while fitting := {pair: ranks[pair] for pair in zip(pieces, pieces[1:], strict=False) if pair in ranks}:
+        pair = min(fitting, key=fitting.__getitem__)
+        pieces = merge(pieces, pair)
+        steps.append(MergeStep(fitting[pair], pair, pieces))
+    return steps
+
+
+def merge(pieces: list[bytes], pair: tuple[bytes, bytes]) -> list[bytes]:
+    """Join every occurrence of the pair, from the left.
+
+    >>> merge([b"a", b"a", b"a"], (b"a", b"a"))
+    [b'aa', b'a']
+    """
+    merged: list[bytes] = []
+    i = 0
+    while i < len(pieces):
+        if i + 1 < len(pieces) and (pieces[i], pieces[i + 1]) == pair:
+            merged.append(pieces[i] + pieces[i + 1])
+            i += 2
+        else:
+            merged.append(pieces[i])
+            i += 1
+    return merged

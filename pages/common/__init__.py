@@ -1,0 +1,1 @@
+"""What every page shares: session state and caches, widgets, text."""

@@ -1,0 +1,75 @@
+"""What stands around every page: the prompt bar, the model picker and the language switch."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+import lmcore
+from pages.common import link
+from pages.common.text import LANGUAGES, _, browser_language
+
+EXAMPLES = (
+    "今天天气",
+    "我喜欢",
+    "小明喜欢小红",
+    "小红喜欢小明",
+    "苹果发布了",
+    "苹果很好吃",
+    "患者服用华法林后出现",
+    "The weather today is",
+    "The king",
+    "Apple released a new",
+    "I like",
+)
+DEFAULT_PROMPTS = {"en": "The weather today is", "zh": "今天天气"}
+
+
+def language_switch() -> None:
+    """Show the languages; the browser's own is chosen on a first visit."""
+    _remember_one_of("lang", tuple(LANGUAGES), browser_language())
+    st.segmented_control(
+        "Language / 语言",
+        list(LANGUAGES),
+        format_func=LANGUAGES.__getitem__,
+        key="lang",
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+
+
+def prompt_bar() -> None:
+    """Show the prompt, examples to choose from, and the models."""
+    link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
+    described = {model.name: model.description for model in lmcore.available()}
+    names = tuple(described)
+    _remember_one_of("model", names, names[0])
+    text, examples, models = st.columns([5, 2, 2], vertical_alignment="bottom")
+    text.text_input(_("Prompt"), key="prompt", persist_state="session", autocomplete="off")
+    examples.selectbox(
+        _("Examples"),
+        EXAMPLES,
+        index=None,
+        key="bar.example",
+        placeholder=_("Choose a prompt"),
+        on_change=_take_example,
+    )
+    models.selectbox(
+        _("Model"), names, key="model", persist_state="session", help=described[st.session_state["model"]]
+    )
+    given = link.replaced("model")
+    if given is not None:
+        st.text(_("There is no model named {given}; showing {name}.").format(given=given[:60], name=names[0]))
+
+
+def _take_example() -> None:
+    chosen = st.session_state["bar.example"]
+    if chosen is not None:
+        st.session_state["prompt"] = chosen
+        st.session_state["bar.example"] = None  # so that the same example can be chosen again
+
+
+def _remember_one_of(key: str, options: tuple[str, ...], default: str) -> None:
+    value = link.remember(key, default)
+    if value not in options:
+        link.replace(key, default, value)

@@ -1,0 +1,105 @@
+"""State is a link: what a widget holds is in the session, and the address of the page says it.
+
+- The session is the truth. `remember(key, default)` gives a value a home in `st.session_state`; widgets are made
+  with that key and `persist_state="session"`, so the value is there again when the reader comes back to a page.
+- The address mirrors it. `publish()`, called once at the end of a run or by `stop()`, writes every value remembered in that run
+  into the address. Opening that address in a fresh browser, or after the server was restarted, gives the same
+  page: the first `remember` of a session reads the address. Values that do not fit are replaced, and said.
+- The browser's Back and Forward change the page and lose nothing: the session's values stay.
+- A link inside the app sets values when it carries `apply=1` (see `widgets.try_next`).
+
+Streamlit's own `bind="query-params"` is not used: it adds several history entries at each page change, after which
+Back shows defaults, it drops values out of range without a word, and st.switch_page raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import streamlit as st
+
+from pages.live.link import show_in_address
+
+_KEYS = "link.keys"  # the parameters of this run, in order
+_NOTES = "link.notes"  # key -> (value shown instead, what to tell the reader)
+_RUN = "link.run"  # how many runs have been published
+_APPLIED = "link.applied"  # the link whose values were taken last
+APPLY = "apply"
+Parse = Callable[[str], Any]
+
+
+def begin() -> None:
+    """Start a run: call it first in app.py. Takes the values of a link that was followed inside the app."""
+    st.session_state[_KEYS] = []
+    st.session_state.setdefault(_NOTES, {})
+    query = st.query_params.to_dict()
+    if APPLY not in query:
+        st.session_state[_APPLIED] = None
+    elif st.session_state.get(_APPLIED) != query:
+        st.session_state[_APPLIED] = query
+        for key in query:
+            st.session_state.pop(key, None)  # remember() reads it from the address anew
+
+
+def remember(key: str, default: Any, parse: Parse = str) -> Any:
+    """Give a value a home in the session and a place in the address.
+
+    Args:
+        key: its name in `st.session_state` and in the address.
+        default: the value on a first visit without it in the address.
+        parse: turns the address's text into a value; a ValueError or KeyError means it does not fit.
+
+    Returns:
+        The current value. A widget made afterwards with this key shows it.
+    """
+    if key not in st.session_state:
+        st.session_state[key] = default
+        if key in st.query_params:
+            text = st.query_params[key].encode("utf-8", "replace").decode("utf-8")
+            try:
+                st.session_state[key] = parse(text)
+            except (ValueError, KeyError):
+                replace(key, default, text)
+    if key not in st.session_state[_KEYS]:
+        st.session_state[_KEYS].append(key)
+    return st.session_state[key]
+
+
+def replace(key: str, value: Any, given: object) -> None:
+    """Set a value that did not fit, and note what was given so that `note` can tell the reader."""
+    st.session_state[key] = value
+    st.session_state[_NOTES][key] = (value, str(given))
+
+
+def replaced(key: str) -> str | None:
+    """Return what was given instead of the value of `key`, until the reader changes it; None when it fitted."""
+    value, given = st.session_state[_NOTES].get(key, (None, None))
+    if given is not None and st.session_state.get(key) != value:
+        del st.session_state[_NOTES][key]
+        return None
+    return given
+
+
+def as_text(value: Any) -> str:
+    """Return a value as the address has it: booleans as 1 and 0, lists joined by commas.
+
+    >>> as_text(True), as_text(0.8), as_text(["top_k", "top_p"])
+    ('1', '0.8', 'top_k,top_p')
+    """
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return ",".join(map(as_text, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def publish() -> None:
+    """End a run: write the values remembered in it into the address."""
+    state = st.session_state
+    state[_RUN] = state.get(_RUN, 0) + 1
+    show_in_address(state[_RUN], {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None})
+
+
+def stop() -> NoReturn:
+    """End a page early. Pages call this, not st.stop(), after which nothing more can be sent to the browser."""
+    publish()
+    st.stop()

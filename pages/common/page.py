@@ -1,0 +1,111 @@
+"""The sections every page has, in the same order and the same quiet look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.common import link
+from pages.common.text import _
+
+_STAGES = Path(__file__).parent.parent / "stages"
+_FORMATS = {"probability": "%.2f %%", "logit": "%.3f", "count": "localized", "number": "%.4f"}
+
+
+def header(title: str, sentence: str) -> None:
+    """Show the page's title and the one sentence that says what it shows."""
+    st.title(title, anchor=False)
+    st.markdown(sentence)
+
+
+def equation(latex: str) -> None:
+    """Show the page's equation; put this model's own sizes in it, and no text of users or models."""
+    st.latex(latex)
+
+
+def workbench() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Return two columns: a narrow one for controls, a wide one for what they move; on a phone they stack."""
+    controls, picture = st.columns([1, 3], gap="large")
+    return controls, picture
+
+
+def figure(chart: go.Figure, key: str, alt: str) -> None:
+    """Show a plotly figure.
+
+    Args:
+        chart: from a builder in pages/figures.
+        key: unique on the page; also the name of the file when it is saved.
+        alt: what it shows, in a sentence, for those who cannot see it.
+    """
+    config = {
+        "displaylogo": False,
+        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+        "toImageButtonOptions": {"format": "svg", "filename": key},
+    }
+    st.plotly_chart(chart, key=key, alt=alt, config=config)
+
+
+def numbers_table(frame: pd.DataFrame, filename: str, formats: Mapping[str, str] | None = None) -> None:
+    """Show the numbers as a table that can be downloaded as CSV, where they have full precision.
+
+    Args:
+        frame: the numbers; token text in it must have been through `visible`.
+        filename: without its extension.
+        formats: column -> "probability", "logit", "count", "number", or a printf format.
+    """
+    columns = {
+        name: st.column_config.NumberColumn(format=_FORMATS.get(kind, kind)) for name, kind in (formats or {}).items()
+    }
+    percent = {name: frame[name] * 100 for name, kind in (formats or {}).items() if kind == "probability"}
+    st.dataframe(frame.assign(**percent), hide_index=True, column_config=columns, key=f"{filename}.table")
+    st.download_button(
+        _("Download as CSV"),
+        # The mark at the start tells spreadsheets that the text is UTF-8.
+        frame.to_csv(index=False).encode("utf-8-sig"),
+        file_name=f"{filename}.csv",
+        mime="text/csv",
+        key=f"{filename}.csv",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def snippet(code: str) -> None:
+    """Show the lines of Python that give the page's numbers, ready to copy and run; quote texts with `repr`."""
+    st.subheader(_("The same in Python"), anchor=False)
+    st.code(code.strip("\n"), language="python", wrap_lines=True)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Something to try next: a sentence, and the link that sets it up.
+
+    `stage` is a page's file name, e.g. "sampling"; `state` are values by name, e.g. {"prompt": "我喜欢"}.
+    """
+
+    sentence: str
+    stage: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+def try_next(*suggestions: Suggestion) -> None:
+    """End the page with links to what is worth trying; one to a page that does not exist is left out."""
+    st.subheader(_("Try next"), anchor=False)
+    for suggestion in suggestions:
+        script = _STAGES / f"{suggestion.stage}.py"
+        if not script.exists():
+            continue
+        values = {key: link.as_text(value) for key, value in suggestion.state.items()}
+        st.page_link(
+            script,
+            label=suggestion.sentence,
+            icon=":material/arrow_forward:",
+            query_params={**values, link.APPLY: "1"} if values else None,
+        )

@@ -1,0 +1,43 @@
+"""The words on screen: which language a session reads, and its translations.
+
+Write English in the code and wrap it: `_("Layer")`, `ngettext("{n} token", "{n} tokens", n).format(n=n)`.
+Never put values into the string before it is looked up; use `.format(...)` afterwards. Translations are the
+.po files of `pages/locale`; `python -m pages.locale` adds new strings to them and drops stale ones.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from pages.common.escape import markdown_literal, plotly_literal, visible
+from pages.locale.catalogues import translations
+
+__all__ = [
+    "LANGUAGES", "_", "browser_language", "language", "markdown_literal", "ngettext", "plotly_literal", "visible",
+]  # fmt: skip
+
+LANGUAGES = {"en": "English", "zh": "简体中文"}
+
+
+def browser_language() -> str:
+    """Return the language to greet a new visitor in: "zh" for any Chinese browser, else "en"."""
+    locale = str(st.context.locale or "")
+    return "zh" if locale.lower().startswith("zh") else "en"
+
+
+def language() -> str:
+    """Return the language of the current session, "en" or "zh"."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return "en"
+    return st.session_state.get("lang", "en")
+
+
+def _(message: str) -> str:
+    """Return `message` in the current session's language."""
+    return translations(language()).gettext(message)
+
+
+def ngettext(singular: str, plural: str, n: int) -> str:
+    """Return the form of a message that goes with the number `n`, in the current session's language."""
+    return translations(language()).ngettext(singular, plural, n)

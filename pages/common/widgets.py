@@ -1,0 +1,196 @@
+"""The parts a page is made of, and widgets whose values live in the session and in the address.
+
+Every widget here is called with the name of its value first. That name is its key, its name in the address, and the
+same on every page that shows it: "layer", "head" and "position" follow the reader from page to page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from pages.common import link, session
+from pages.common.text import _, visible
+from pages.live.token_strip import token_strip
+
+T = TypeVar("T", str, int, float)
+Number = TypeVar("Number", int, float)
+
+
+def slider(
+    key: str,
+    label: str,
+    low: Number,
+    high: Number,
+    default: Number,
+    *,
+    step: Number | None = None,
+    format: str | None = None,
+    help: str | None = None,
+    disabled: bool = False,
+) -> Number:
+    """Show a slider and return its value, an int or a float as `default` is.
+
+    A value out of range, from a link or because the range became smaller, is moved to the nearest end and said.
+    With one possible value there is nothing to slide, and nothing is shown.
+    """
+    _remember_number(key, low, high, default)
+    if low >= high:
+        return low
+    value = st.slider(
+        label,
+        low,
+        high,
+        step=step,
+        format=format,
+        key=key,
+        help=help,
+        disabled=disabled,
+        persist_state="session",
+    )
+    _say_replaced(key, low, high)
+    return value
+
+
+def number(
+    key: str,
+    label: str,
+    low: Number,
+    high: Number,
+    default: Number,
+    *,
+    step: Number | None = None,
+    help: str | None = None,
+) -> Number:
+    """Show a field for a number from low to high and return its value, an int or a float as `default` is."""
+    _remember_number(key, low, high, default)
+    value = st.number_input(label, low, high, step=step, key=key, help=help, persist_state="session")
+    _say_replaced(key, low, high)
+    return value
+
+
+def select(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T,
+    *,
+    format_func: Callable[[Any], str] = str,
+    help: str | None = None,
+) -> T:
+    """Show a list to choose one option from and return the option; the address has its `str`."""
+    _remember_option(key, options, default)
+    value = st.selectbox(label, options, format_func=format_func, key=key, help=help, persist_state="session")
+    _say_replaced(key)
+    return value
+
+
+def choice(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T,
+    *,
+    format_func: Callable[[Any], str] = str,
+    help: str | None = None,
+) -> T:
+    """Show a few options side by side, one of them chosen, and return it; for more than about five use `select`."""
+    _remember_option(key, options, default)
+    value = st.segmented_control(
+        label, options, format_func=format_func, key=key, help=help, required=True, persist_state="session"
+    )
+    _say_replaced(key)
+    return default if value is None else value
+
+
+def toggle(key: str, label: str, default: bool = False, *, help: str | None = None) -> bool:
+    """Show a switch and return whether it is on; the address has 1 or 0."""
+    link.remember(key, default, {"1": True, "0": False}.__getitem__)
+    value = st.toggle(label, key=key, help=help, persist_state="session")
+    _say_replaced(key)
+    return value
+
+
+def text(key: str, label: str, default: str = "", *, max_chars: int = 200, help: str | None = None) -> str:
+    """Show a field for one line of text and return the text."""
+    value = link.remember(key, default)
+    if len(value) > max_chars:
+        link.replace(key, value[:max_chars], value[:20] + "…")
+    value = st.text_input(label, key=key, max_chars=max_chars, help=help, persist_state="session")
+    _say_replaced(key)
+    return value
+
+
+def layer_picker(key: str = "layer") -> int:
+    """Let the reader choose a block of the model and return its index, from 0 as in the trace's names."""
+    return slider(key, _("Block"), 0, session.language_model().config.n_layers - 1, 0)
+
+
+def head_picker(key: str = "head") -> int:
+    """Let the reader choose an attention head and return its index, from 0."""
+    return slider(key, _("Head"), 0, session.language_model().config.n_heads - 1, 0)
+
+
+def position_picker(
+    key: str = "position", *, label: str | None = None, strength: Sequence[float] | None = None
+) -> int:
+    """Show the prompt's tokens, let the reader choose one, and return its position; the last one to begin with.
+
+    Args:
+        key: the value's name.
+        label: what is chosen, shown above the tokens.
+        strength: 0..1 a token, how filled its chip is.
+    """
+    found = session.require_tokens()
+    last = len(found.ids) - 1
+    position = link.remember(key, None, int)
+    if position is not None and not 0 <= position <= last:
+        link.replace(key, min(max(position, 0), last), position)
+        position = st.session_state[key]
+    st.caption(label or _("Position: choose a token"))
+    token_strip(
+        found.tokens,
+        found.ids,
+        key=f"{key}.strip",
+        label=label or _("Position: choose a token"),
+        selected=last if position is None else position,
+        on_select=lambda chosen: st.session_state.update({key: chosen}),
+        strength=strength,
+    )
+    _say_replaced(key, 0, last)
+    return last if position is None else position
+
+
+def _remember_number(key: str, low: Number, high: Number, default: Number) -> None:
+    value = link.remember(key, default, int if isinstance(default, int) else _finite)
+    if not low <= value <= high:
+        link.replace(key, min(max(value, low), high), value)
+
+
+def _remember_option(key: str, options: Sequence[T], default: T) -> None:
+    by_text = {str(option): option for option in options}
+    value = link.remember(key, default, by_text.__getitem__)
+    if value not in options:
+        link.replace(key, default, value)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value != value:
+        raise ValueError("not a number")
+    return value
+
+
+def _say_replaced(key: str, low: float | None = None, high: float | None = None) -> None:
+    given = link.replaced(key)
+    if given is None:
+        return
+    value = link.as_text(st.session_state[key])
+    if low is None:
+        message = _("{given} is not a choice here; showing {value}.")
+    else:
+        message = _("{given} is not a number from {low} to {high}; showing {value}.")
+    # st.text: what was given comes from the address, and is shown as it is.
+    st.text(message.format(given=visible(given[:40]), low=low, high=high, value=value))

@@ -1,0 +1,71 @@
+"""The prompt's tokens as chips: text, id and hue of each, one of them selected by mouse or keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from pages.common.escape import visible
+from pages.figures.theme import position_colour
+
+_FOLDER = Path(__file__).parent
+
+
+@st.cache_resource(show_spinner=False)
+def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
+    return st.components.v2.component(
+        "explorer_token_strip",
+        js=(_FOLDER / "token_strip.js").read_text(encoding="utf-8"),
+        css=(_FOLDER / "token_strip.css").read_text(encoding="utf-8"),
+        html='<div class="strip"></div>',
+    )
+
+
+def token_strip(
+    tokens: Sequence[bytes | str],
+    captions: Sequence[str | int],
+    *,
+    key: str,
+    label: str,
+    selected: int | None = None,
+    on_select: Callable[[int], None] | None = None,
+    strength: Sequence[float] | None = None,
+    first_position: int = 0,
+) -> None:
+    """Show tokens as chips.
+
+    Args:
+        tokens: each token's bytes or text; made visible here.
+        captions: what stands under each, usually its id.
+        key: unique on the page.
+        label: what the chips are, for screen readers.
+        selected: index of the selected chip.
+        on_select: called with the index the reader chose, before the page runs again; without it the chips only show.
+        strength: 0..1 a token, how filled its chip is (a weight, a probability); without it all are alike.
+        first_position: position of the first chip, which gives the hues.
+    """
+    chips = [
+        {"text": visible(token), "caption": str(caption), "colour": position_colour(first_position + index)}
+        for index, (token, caption) in enumerate(zip(tokens, captions, strict=True))
+    ]
+    for chip, share in zip(chips, strength or (), strict=False):
+        chip["strength"] = str(round(min(max(float(share), 0.0), 1.0), 4))
+
+    def chosen() -> None:
+        position = st.session_state[key].get("position")
+        if on_select and isinstance(position, int) and 0 <= position < len(chips):
+            on_select(position)
+
+    _part()(
+        key=key,
+        data={
+            "chips": chips,
+            "label": label,
+            "selected": selected,
+            "selectable": on_select is not None,
+            "first": first_position,
+        },
+        on_position_change=chosen,
+    )

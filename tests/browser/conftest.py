@@ -1,0 +1,135 @@
+"""The real server on a free port, and a page in a real Chromium: the system's, else Playwright's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class Server:
+    """`streamlit run` of a script on a free port of its own."""
+
+    def __init__(self, script: str, log: Path) -> None:
+        self.script, self.log = script, log
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://localhost:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = ["--server.port", str(self.port), "--server.headless", "true"]
+        command = [sys.executable, "-m", "streamlit", "run", self.script, *options]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        deadline = time.monotonic() + 90
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5).close()
+                return
+            except (urllib.error.URLError, OSError):
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    pytest.fail(f"the server did not start:\n{self.log.read_text(errors='replace')[-2000:]}")
+                time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End the server."""
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve the app for all tests of the run."""
+    running = Server("app.py", tmp_path_factory.mktemp("server") / "log.txt")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start Chromium; skip, or fail under CI, when there is none."""
+    with sync_playwright() as playwright:
+        running = _launch(playwright)
+        yield running
+        running.close()
+
+
+def _launch(playwright: Playwright) -> Browser:
+    system = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    try:
+        return playwright.chromium.launch(executable_path=system, args=FLAGS)
+    except Error as error:
+        reason = (
+            "no browser for the tests: install chromium (Debian: apt-get install chromium) or run "
+            f"`playwright install chromium`. {str(error).splitlines()[0]}"
+        )
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[OpenPage]:
+    """Give a function that opens an address of the app in a fresh browser profile and waits for the page.
+
+    It takes the path with its query ("/blocks?layer=2") and what `Browser.new_context` takes, e.g. locale="zh-CN".
+    Afterwards the test fails when the browser met an error in a script, or the page showed a traceback.
+    """
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+
+    def open_(address: str = "/", **options: Any) -> Page:
+        context = browser.new_context(**{"locale": "en-US", "viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(address if "://" in address else request.getfixturevalue("server").url + address)
+        settle(page)
+        return page
+
+    yield open_
+    for context in contexts:
+        for page in context.pages:
+            problems += page.get_by_test_id("stException").all_inner_texts()
+        context.close()
+    assert not problems
+
+
+def settle(page: Page) -> None:
+    """Wait until the app has run to its end and drawn what it gave."""
+    app = page.locator("[data-testid=stApp][data-test-connection-state=CONNECTED]")
+    app.wait_for()
+    page.wait_for_timeout(150)  # a change made just now has first to start a run
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    page.wait_for_timeout(100)

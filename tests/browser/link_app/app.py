@@ -1,0 +1,18 @@
+"""Two pages with the shared widgets and no model, to test how values and the address follow the reader."""
+
+import streamlit as st
+
+from pages.common import link
+
+link.begin()
+page = st.navigation(
+    [
+        st.Page("scripts/first.py", title="First", url_path="first", default=True),
+        st.Page("scripts/second.py", title="Second", url_path="second"),
+    ]
+)
+link.remember("lang", "en")
+link.remember("prompt", "hello")
+st.text_input("Prompt", key="prompt", persist_state="session")
+page.run()
+link.publish()

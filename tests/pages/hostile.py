@@ -1,0 +1,28 @@
+"""Texts that break a page which takes text for markup."""
+
+TEXTS = [
+    '"><img src=x onerror=alert(1)>',
+    "<script>alert(1)</script><b>bold</b>",
+    "<style>*{display:none}</style>",
+    "&lt;b&gt; &amp; &#60;",
+    "*a* **b** _c_ ~~d~~ # e",
+    "`code` ``more`` ```",
+    "$x^2$ and $$y$$",
+    ":red[red] :blue-background[blue] :material/home: :smile: :streamlit:",
+    "a -> b <- c -- d => e",
+    "https://example.com www.example.com a@example.com",
+    "[link](javascript:alert(1)) ![image](x)",
+    "| a | b |\n|---|---|",
+    "- item\n1. item\n> quote",
+    "\\*escaped\\* \\$",
+    "%{x} %{customdata} <br> <extra></extra>",
+    "tab\tand\r\nnew line",
+    "nul\0 bell\a escape\x1b[31m",
+    "bidi \u202eright to left\u2066 isolate",
+    "zero\u200bwidth\u200d joiner\ufeff",
+    "no-break\u00a0space\u3000wide",
+    "z\u0300\u0301\u0302\u0303\u0304\u0305algo",
+    "",
+    " ",
+    "👨‍👩‍👧 😊 今天天气",
+]

@@ -1,0 +1,60 @@
+"""Every string in the code has its translation, and the catalogues have no other."""
+
+import re
+from collections import defaultdict
+
+import pytest
+
+from pages.locale.catalogues import CODES, is_translated, po_files, read_catalogue, source_messages, translations
+
+
+def catalogue_messages(language: str) -> dict:
+    return {message.id: message for path in po_files(language) for message in read_catalogue(path) if message.id}
+
+
+def text_of(message: str | tuple[str, ...]) -> str:
+    return message if isinstance(message, str) else message[0]
+
+
+def test_the_extraction_sees_the_code() -> None:
+    sources = source_messages()
+    assert "Tokenization" in sources["common"]
+    assert ("This page needs at least {n} token.", "This page needs at least {n} tokens.") in sources["common"]
+
+
+@pytest.mark.parametrize("language", CODES)
+def test_no_string_is_untranslated_or_fuzzy(language: str) -> None:
+    known = catalogue_messages(language)
+    wanted = set().union(*source_messages().values())
+    assert [m for m in wanted if m not in known or not is_translated(known[m])] == []
+
+
+@pytest.mark.parametrize("language", CODES)
+def test_no_translation_is_stale(language: str) -> None:
+    assert catalogue_messages(language).keys() - set().union(*source_messages().values()) == set()
+
+
+@pytest.mark.parametrize("language", CODES)
+def test_a_string_is_translated_alike_on_every_page(language: str) -> None:
+    found = defaultdict(set)
+    for path in po_files(language):
+        for message in read_catalogue(path):
+            if message.id:
+                found[message.id].add(message.string)
+    assert {text_of(key): texts for key, texts in found.items() if len(texts) > 1} == {}
+
+
+@pytest.mark.parametrize("language", CODES)
+def test_translations_fill_in_the_same_values(language: str) -> None:
+    for key, message in catalogue_messages(language).items():
+        forms = [message.string] if isinstance(message.string, str) else message.string
+        for form in forms:
+            assert set(re.findall(r"{[^}]*}", form)) == set(re.findall(r"{[^}]*}", text_of(key))), text_of(key)
+
+
+def test_lookup() -> None:
+    chinese = translations("zh")
+    assert chinese.gettext("Tokenization") == "分词"
+    few = chinese.ngettext("This page needs at least {n} token.", "This page needs at least {n} tokens.", 2)
+    assert few.format(n=2) == "此页至少需要 2 个词元。"
+    assert translations("en").gettext("Tokenization") == "Tokenization"

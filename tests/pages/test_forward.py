@@ -1,0 +1,82 @@
+"""The cache of forward passes: right answers, bounded memory, one pass at a time."""
+
+import threading
+
+import pytest
+import torch
+
+from lmcore.config import ModelConfig
+from lmcore.model import Model
+from pages.common.forward import ForwardPasses
+
+
+class Counting:
+    """A small model that counts its passes and fails when two run at once."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        config = ModelConfig(vocab_size=11, d_model=8, n_layers=1, n_heads=2, context_length=16)
+        self.model, self.passes, self._running = Model(config).eval(), 0, threading.Lock()
+
+    def __call__(self, ids, trace=None):
+        assert self._running.acquire(blocking=False), "two passes at once"
+        with torch.inference_mode():
+            logits = self.model(torch.tensor(ids), trace)
+        self.passes += 1
+        self._running.release()
+        return logits
+
+
+def test_a_pass_runs_once_and_gives_the_models_logits() -> None:
+    lm, passes = Counting(), ForwardPasses(2**20)
+    first = passes.get("m", (1, 2), False, lambda: lm)
+    assert passes.get("m", (1, 2), False, lambda: lm) is first
+    assert lm.passes == 1
+    torch.testing.assert_close(first.logits, lm((1, 2)))
+    passes.get("m", (2, 1), False, lambda: lm)
+    passes.get("other", (1, 2), False, lambda: lm)
+    assert lm.passes == 4
+
+
+def test_a_traced_pass_serves_the_logits_too() -> None:
+    lm, passes = Counting(), ForwardPasses(2**20)
+    traced = passes.get("m", (1, 2), True, lambda: lm)
+    assert "blocks.0.attn.pattern" in traced.trace
+    assert passes.get("m", (1, 2), False, lambda: lm) is traced
+    assert lm.passes == 1
+
+
+def test_memory_is_bounded_and_the_least_recent_goes_first() -> None:
+    lm = Counting()
+    one = ForwardPasses(2**20).get("m", (1, 2), False, lambda: lm).n_bytes
+    assert one == 2 * 11 * 4
+    passes = ForwardPasses(2 * one)
+    for ids in [(1, 2), (3, 4)]:
+        passes.get("m", ids, False, lambda: lm)
+    passes.get("m", (1, 2), False, lambda: lm)
+    passes.get("m", (5, 6), False, lambda: lm)  # (3, 4) has to go
+    before = lm.passes
+    passes.get("m", (1, 2), False, lambda: lm)
+    assert lm.passes == before
+    passes.get("m", (3, 4), False, lambda: lm)
+    assert lm.passes == before + 1
+
+
+def test_sessions_share_one_pass_and_never_run_two_at_once() -> None:
+    lm, passes, results = Counting(), ForwardPasses(2**20), []
+    threads = [
+        threading.Thread(target=lambda n=n: results.append(passes.get("m", (n % 3,) * 12, True, lambda: lm)))
+        for n in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 12 and lm.passes == 3
+
+
+def test_shared_tensors_refuse_to_be_changed_in_place() -> None:
+    lm = Counting()
+    logits = ForwardPasses(2**20).get("m", (1, 2), False, lambda: lm).logits
+    with pytest.raises(RuntimeError, match="[Ii]nference"):
+        logits.add_(1)

@@ -1,0 +1,49 @@
+"""Who may import what, and where state and caches live."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(ROOT.glob("pages/**/*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("pages/figures/**/*.py")), ids=lambda path: path.name)
+def test_figures_know_no_streamlit(path: Path) -> None:
+    allowed_of_pages = {"pages.common.escape"}
+    for name in imports(path):
+        assert not name.startswith("streamlit")
+        assert not name.startswith("pages.") or name in allowed_of_pages or name.startswith("pages.figures")
+
+
+@pytest.mark.parametrize("path", [ROOT / "app.py", *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_app_knows_no_transformers(path: Path) -> None:
+    assert not any(name.split(".")[0] == "transformers" for name in imports(path))
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("pages/stages/*.py")), ids=lambda path: path.name)
+def test_pages_leave_caches_and_stopping_to_what_they_share(path: Path) -> None:
+    code = path.read_text(encoding="utf-8")
+    assert not re.search(r"st\.(cache_data|cache_resource|stop|switch_page)\b", code)
+    assert "unsafe_allow" not in code
+
+
+def test_no_script_lies_directly_in_pages() -> None:
+    assert [path.name for path in ROOT.glob("pages/*.py")] == ["__init__.py"]
+
+
+def test_inner_html_is_never_written() -> None:
+    for path in ROOT.glob("pages/live/**/*.js"):
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", path.read_text("utf-8")), path
