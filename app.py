@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 from pages.common import bar, link
 from pages.common.text import _
@@ -27,6 +28,19 @@ def stages() -> list[tuple[str, str]]:
     ]
 
 
+def pages() -> list[st.Page]:
+    """Return the stages' pages, each at an address of its own, and the first of them once more at "/"."""
+    written = [
+        (f"pages/stages/{name}.py", f"{number} · {title}", name)
+        for number, (name, title) in enumerate(stages(), start=1)
+        if (ROOT / "pages" / "stages" / f"{name}.py").exists()
+    ]
+    # Streamlit serves its default page at "/" only, and "/tokenization" has to work as a link too.
+    first_script, first_title, _name = written[0]
+    home = st.Page(first_script, title=first_title, url_path="home", default=True, visibility="hidden")
+    return [*(st.Page(script, title=title, url_path=name) for script, title, name in written), home]
+
+
 def main() -> None:
     """Draw what is around the page, then the page."""
     st.set_page_config(page_title="Language model explorer", page_icon="🔎", layout="wide")
@@ -34,16 +48,17 @@ def main() -> None:
     st.html(ROOT / "pages" / "common" / "style.css")
     with st.sidebar:
         bar.language_switch()
-    pages = [
-        st.Page(f"pages/stages/{name}.py", title=f"{number} · {title}", url_path=name)
-        for number, (name, title) in enumerate(stages(), start=1)
-        if (ROOT / "pages" / "stages" / f"{name}.py").exists()
-    ]
-    page = st.navigation(pages)
+    page = st.navigation(pages())
     with st.container(key="prompt-bar"):
         bar.prompt_bar()
     page.run()
     link.publish()
 
 
-main()
+if __name__ == "__main__":  # Streamlit runs this file for each change in a session
+    main()
+else:  # `streamlit run` imports it once, to serve it
+    # A folder named pages makes Streamlit look for its older kind of pages first: whoever opened a link as the first
+    # visitor of a fresh server would be told that the page does not exist.
+    PagesManager.uses_pages_directory = False
+    app = st.App(__file__)

@@ -11,19 +11,20 @@ from torch import Tensor, nn
 from lmcore.config import ModelConfig
 from lmcore.kv_cache import LayerCache
 from lmcore.linear import Linear
+from lmcore.norm import RMSNorm
 from lmcore.position import Rotation
 from lmcore.trace import SILENT, Recorder
 
 
 @dataclass(frozen=True)
 class AttentionContext:
-    """What all blocks share in one forward pass.
+    """What all blocks, or all local and all other blocks, share in one forward pass.
 
     Attributes:
         start: position of the first new token; the tokens before it are in the cache.
         rotation: RoPE's rotation for the new positions, or None.
         score_bias: [n_heads, S, start + S] to add to the scores, or None.
-        hidden: bool [S, start + S], True where a key lies in the query's future; None for a single new token.
+        hidden: bool [S, start + S], True where a query does not see a key; None when it sees them all.
     """
 
     start: int
@@ -37,9 +38,9 @@ class Attention(nn.Module):
 
     Vaswani et al. 2017, section 3.2; Ainslie et al. 2023, "GQA", section 2.2.
 
-        x ─ q ─ (rotate) ─┐
-        x ─ k ─ (rotate) ─┴ q·k / sqrt(d_head) ─ (+ bias) ─ mask ─ softmax ─┐
-        x ─ v ──────────────────────────────────────────────────────────────┴ weighted sum ─ out
+        x ─ q ─ (norm) ─ (rotate) ─┐
+        x ─ k ─ (norm) ─ (rotate) ─┴ q·k / sqrt(d_head) ─ (cap) ─ (+ bias) ─ mask ─ softmax ─┐
+        x ─ v ───────────────────────────────────────────────────────────────────────────────┴ weighted sum ─ out
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -48,7 +49,11 @@ class Attention(nn.Module):
         self.q = Linear(config.d_model, self.n_heads * self.d_head, bias=config.attention_bias)
         self.k = Linear(config.d_model, self.n_kv_heads * self.d_head, bias=config.attention_bias)
         self.v = Linear(config.d_model, self.n_kv_heads * self.d_head, bias=config.attention_bias)
+        self.q_norm = RMSNorm(self.d_head, config.norm_eps, config.norm_unit_offset) if config.qk_norm else None
+        self.k_norm = RMSNorm(self.d_head, config.norm_eps, config.norm_unit_offset) if config.qk_norm else None
         self.out = Linear(self.n_heads * self.d_head, config.d_model, bias=config.attention_out_bias)
+        self.scale = 1 / math.sqrt(self.d_head) if config.attention_scale is None else config.attention_scale
+        self.softcap = config.attention_softcap
 
     def forward(
         self, x: Tensor, context: AttentionContext, cache: LayerCache | None = None, trace: Recorder = SILENT
@@ -60,6 +65,10 @@ class Attention(nn.Module):
         trace.record("q", q, ("head", "position", "d_head"))
         trace.record("k", k, ("kv_head", "position", "d_head"))
         trace.record("v", v, ("kv_head", "position", "d_head"))
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+            trace.record("q_normed", q, ("head", "position", "d_head"))
+            trace.record("k_normed", k, ("kv_head", "position", "d_head"))
         if context.rotation is not None:
             q, k = context.rotation(q), context.rotation(k)
             trace.record("q_rotated", q, ("head", "position", "d_head"))
@@ -68,7 +77,9 @@ class Attention(nn.Module):
             k, v = cache.extend(context.start, k, v)
 
         scores = self._by_group(q) @ k.transpose(-1, -2)  # [..., G, H/G * S, K]
-        scores = self._by_head(scores).mul_(1 / math.sqrt(self.d_head))  # [..., H, S, K]
+        scores = self._by_head(scores).mul_(self.scale)  # [..., H, S, K]
+        if self.softcap is not None:
+            scores = soft_cap(scores, self.softcap)
         if context.score_bias is not None:
             scores = scores + context.score_bias
         trace.record("scores", scores, ("head", "query", "key"))
@@ -100,12 +111,29 @@ class Attention(nn.Module):
         return x.unflatten(-2, (self.n_heads // self.n_kv_heads, -1)).flatten(-4, -3)
 
 
-def future_mask(start: int, length: int) -> Tensor | None:
-    """Return bool [length, start + length], True where key > query; None when nothing is hidden.
+def soft_cap(x: Tensor, cap: float) -> Tensor:
+    """Squeeze x smoothly between -cap and cap: cap * tanh(x / cap) (Gemma 2 report, section 2).
 
-    >>> future_mask(1, 2).tolist()
-    [[False, False, True], [False, False, False]]
+    >>> soft_cap(torch.tensor([0.0, 1e6]), 50.0).tolist()
+    [0.0, 50.0]
     """
-    if length == 1:
+    return cap * torch.tanh(x / cap)
+
+
+def hidden_keys(start: int, length: int, window: int | None = None) -> Tensor | None:
+    """Return bool [length, start + length], True where a query does not see a key; None when nothing is hidden.
+
+    Hidden are the keys of the future and, with a window, those `window` or more positions back.
+
+    >>> hidden_keys(1, 2).tolist()
+    [[False, False, True], [False, False, False]]
+    >>> hidden_keys(2, 1, window=2).tolist()
+    [[True, False, False]]
+    """
+    windowed = window is not None and start + length > window
+    if length == 1 and not windowed:
         return None
-    return torch.ones(length, start + length, dtype=torch.bool).triu_(start + 1)
+    hidden = torch.ones(length, start + length, dtype=torch.bool).triu_(start + 1)
+    if windowed and window is not None:
+        hidden |= torch.ones_like(hidden).tril_(start - window)
+    return hidden

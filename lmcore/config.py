@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any, get_args
-from typing import Literal as L
+from typing import Any, Literal, get_args
 
-Norm = L["rmsnorm", "layernorm"]
-Activation = L["silu", "gelu", "gelu_tanh", "relu"]
-PositionEncodingName = L["rope", "learned", "sinusoidal", "alibi", "relative", "none"]
-RopeLayout = L["half_split", "interleaved"]
+Norm = Literal["rmsnorm", "layernorm"]
+Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
+PositionEncodingName = Literal["rope", "learned", "sinusoidal", "alibi", "relative", "none"]
+RopeLayout = Literal["half_split", "interleaved"]
+RopeScalingKind = Literal["linear", "llama3"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "norm": get_args(Norm),
@@ -22,9 +23,49 @@ _COUNTS = (
     "relative_buckets", "relative_max_distance",
 )  # fmt: skip
 _POSITIVE_REALS = ("norm_eps", "rope_base", "embedding_scale", "init_std")
+_OPTIONAL_REALS = ("rope_base_local", "attention_scale", "attention_softcap", "logit_softcap")
 _SWITCHES = (
     "gated_mlp", "tie_embeddings", "attention_bias", "attention_out_bias", "mlp_bias", "head_bias", "norm_bias",
+    "norm_unit_offset", "qk_norm", "sandwich_norm",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RopeScaling:
+    """How RoPE's frequencies are stretched for contexts longer than the trained one.
+
+    "linear" divides every frequency by `factor` (Chen et al. 2023, "Extending Context Window").
+    "llama3" leaves fast dimensions alone, divides slow ones by `factor`, and blends between; fast and
+    slow are those whose wavelength is below original_context_length / high_frequency_factor and above
+    original_context_length / low_frequency_factor (apply_scaling in the Llama 3.1 reference code).
+
+    Raises:
+        ValueError: for a field out of its range, naming the field and the value.
+    """
+
+    kind: RopeScalingKind
+    factor: float
+    low_frequency_factor: float = 1.0
+    high_frequency_factor: float = 4.0
+    original_context_length: int = 8192
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(RopeScalingKind):
+            raise ValueError(
+                f"rope_scaling.kind must be one of {', '.join(get_args(RopeScalingKind))}, got {self.kind!r}."
+            )
+        for name in ("factor", "low_frequency_factor", "high_frequency_factor", "original_context_length"):
+            _require_positive(f"rope_scaling.{name}", getattr(self, name))
+        if self.high_frequency_factor <= self.low_frequency_factor:
+            raise ValueError(
+                f"rope_scaling.high_frequency_factor = {self.high_frequency_factor} must be above "
+                f"low_frequency_factor = {self.low_frequency_factor}."
+            )
+
+
+def _require_positive(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +73,9 @@ class ModelConfig:
     """Every size and choice of a decoder-only transformer.
 
     `n_kv_heads`, `d_head` and `d_mlp` may be left out; they then become `n_heads`,
-    `d_model // n_heads` and `4 * d_model`.
+    `d_model // n_heads` and `4 * d_model`. `attention_scale` None means 1 / sqrt(d_head).
+    The blocks of `local_layers` see only the last `sliding_window` positions, and rotate with
+    `rope_base_local` when that is given; `rope_scaling` applies to the other blocks.
 
     Raises:
         ValueError: for a field out of its range, naming the field and the value.
@@ -52,12 +95,22 @@ class ModelConfig:
     norm: Norm = "rmsnorm"
     norm_eps: float = 1e-5
     norm_bias: bool = False
+    norm_unit_offset: bool = False
+    qk_norm: bool = False
+    sandwich_norm: bool = False
     activation: Activation = "silu"
     gated_mlp: bool = True
     embedding_scale: float = 1.0
     position_encoding: PositionEncodingName = "rope"
     rope_layout: RopeLayout = "half_split"
     rope_base: float = 10_000.0
+    rope_base_local: float | None = None
+    rope_scaling: RopeScaling | None = None
+    sliding_window: int | None = None
+    local_layers: tuple[int, ...] = ()
+    attention_scale: float | None = None
+    attention_softcap: float | None = None
+    logit_softcap: float | None = None
     relative_buckets: int = 32
     relative_max_distance: int = 128
     tie_embeddings: bool = True
@@ -86,9 +139,10 @@ class ModelConfig:
         for name in _COUNTS:
             self._require_count(name)
         for name in _POSITIVE_REALS:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-                raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
+            _require_positive(name, getattr(self, name))
+        for name in _OPTIONAL_REALS:
+            if getattr(self, name) is not None:
+                _require_positive(name, getattr(self, name))
         for name in _SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
@@ -106,6 +160,27 @@ class ModelConfig:
             raise ValueError(f"relative_buckets must be at least 2, got {self.relative_buckets}.")
         if self.norm == "rmsnorm" and self.norm_bias:
             raise ValueError("norm_bias = True needs norm = 'layernorm'; RMSNorm has no bias.")
+        if self.norm == "layernorm" and self.norm_unit_offset:
+            raise ValueError("norm_unit_offset = True needs norm = 'rmsnorm'.")
+        object.__setattr__(self, "local_layers", tuple(self.local_layers))
+        if isinstance(self.rope_scaling, dict):
+            object.__setattr__(self, "rope_scaling", RopeScaling(**self.rope_scaling))
+        if self.local_layers:
+            self._require_count("sliding_window")
+            if not set(self.local_layers) <= set(range(self.n_layers)):
+                raise ValueError(
+                    f"local_layers must be indices from 0 to {self.n_layers - 1}, got {list(self.local_layers)}."
+                )
+
+    @property
+    def n_local_layers(self) -> int:
+        """Blocks that see a sliding window only."""
+        return len(self.local_layers)
+
+    @property
+    def n_global_layers(self) -> int:
+        """Blocks whose queries see every earlier position."""
+        return self.n_layers - self.n_local_layers
 
     def _require_count(self, name: str) -> None:
         value = getattr(self, name)

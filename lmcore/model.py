@@ -12,20 +12,24 @@ Words. Every intermediate has one name, the same in code, on screen and in tests
     blocks.i.attn_norm.out          position, d_model
     blocks.i.attn.q                 head, position, d_head
     blocks.i.attn.k, .v             kv_head, position, d_head
+    blocks.i.attn.q_normed          head, position, d_head      with q/k norms, before RoPE
+    blocks.i.attn.k_normed          kv_head, position, d_head
     blocks.i.attn.q_rotated         head, position, d_head      after RoPE
     blocks.i.attn.k_rotated         kv_head, position, d_head
     blocks.i.attn.scores            head, query, key            q·k / sqrt(d_head) (+ position_bias)
-    blocks.i.attn.masked_scores     head, query, key            -inf where the key is in the future
+    blocks.i.attn.masked_scores     head, query, key            -inf where the key is hidden
     blocks.i.attn.pattern           head, query, key            softmax over the keys
     blocks.i.attn.z                 head, query, d_head         pattern-weighted sum of v
     blocks.i.attn.out               position, d_model
-    blocks.i.resid_mid              position, d_model           resid_pre + attn.out
+    blocks.i.attn_post_norm.scale, .out                         with sandwich norms
+    blocks.i.resid_mid              position, d_model           resid_pre + attn.out (or attn_post_norm.out)
     blocks.i.mlp_norm.scale, .out   as above
     blocks.i.mlp.gate               position, d_mlp             before the activation (gated MLPs)
     blocks.i.mlp.pre                position, d_mlp             up(x)
     blocks.i.mlp.post               position, d_mlp             after activation (and gating)
     blocks.i.mlp.out                position, d_model
-    blocks.i.resid_post             position, d_model           resid_mid + mlp.out
+    blocks.i.mlp_post_norm.scale, .out                          with sandwich norms
+    blocks.i.resid_post             position, d_model           resid_mid + mlp.out (or mlp_post_norm.out)
     final_norm.scale, .out          as above
     hidden_state                    position, d_model           final_norm.out, what the head reads
     logits                          position, vocab
@@ -38,10 +42,9 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor, nn
 
-from lmcore.attention import AttentionContext, future_mask
+from lmcore.attention import AttentionContext, hidden_keys, soft_cap
 from lmcore.block import Block
 from lmcore.config import ModelConfig
 from lmcore.embedding import TokenEmbedding
@@ -55,6 +58,7 @@ from lmcore.trace import Recorder, Trace
 class Model(nn.Module):
     """A decoder-only transformer.
 
+    >>> import torch
     >>> config = ModelConfig(vocab_size=11, d_model=8, n_layers=2, n_heads=2, context_length=16)
     >>> Model(config)(torch.tensor([3, 1, 4])).shape
     torch.Size([3, 11])
@@ -114,21 +118,31 @@ class Model(nn.Module):
         if added is not None:
             record.record("position_embedding", added.expand_as(x), ("position", "d_model"))
             x = x + added
-        context = AttentionContext(
-            start, self.position.rotation(start, length), self.position.score_bias(start, length), future_mask(start, length)
-        )
-        if context.score_bias is not None:
-            record.record("position_bias", context.score_bias, ("head", "query", "key"))
+        everywhere, local = self._contexts(start, length)
+        if everywhere.score_bias is not None:
+            record.record("position_bias", everywhere.score_bias, ("head", "query", "key"))
         layer_caches = cache if cache is not None else [None] * len(self.blocks)
         for i, (block, layer_cache) in enumerate(zip(self.blocks, layer_caches, strict=True)):
+            context = local if i in self.config.local_layers else everywhere
             x = block(x, context, layer_cache, record.under(f"blocks.{i}"))
         if cache is not None:
             cache.length += length
         x = self.final_norm(x, record.under("final_norm"))
         record.record("hidden_state", x, ("position", "d_model"))
         logits = self.head(x)
+        if self.config.logit_softcap is not None:
+            logits = soft_cap(logits, self.config.logit_softcap)
         record.record("logits", logits, ("position", "vocab"))
         return logits
+
+    def _contexts(self, start: int, length: int) -> tuple[AttentionContext, AttentionContext]:
+        """Return what the blocks that see everything share, and what the local ones do."""
+        position, bias = self.position, self.position.score_bias(start, length)
+        everywhere = AttentionContext(start, position.rotation(start, length), bias, hidden_keys(start, length))
+        if not self.config.local_layers:
+            return everywhere, everywhere
+        hidden = hidden_keys(start, length, self.config.sliding_window)
+        return everywhere, AttentionContext(start, position.rotation(start, length, local=True), bias, hidden)
 
     def _check(self, ids: Tensor, start: int, cache: KVCache | None) -> None:
         length, limit = ids.shape[-1], self.config.context_length

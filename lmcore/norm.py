@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -10,20 +12,26 @@ from lmcore.trace import SILENT, Recorder
 
 
 class RMSNorm(nn.Module):
-    """Divide by the root mean square over d_model, then multiply by a learned gain.
+    """Divide by the root mean square over the last axis, then multiply by a learned gain.
 
-    Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", eq. 4.
+    Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", eq. 4. With `unit_offset` the
+    gain is 1 + weight, as in Gemma.
     """
 
-    def __init__(self, size: int, eps: float) -> None:
+    root_eps: Tensor
+
+    def __init__(self, size: int, eps: float, unit_offset: bool = False) -> None:
         super().__init__()
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(size))
+        self.unit_offset = unit_offset
+        self.weight = nn.Parameter(torch.zeros(size) if unit_offset else torch.ones(size))
+        self.register_buffer("root_eps", torch.tensor(eps).sqrt(), persistent=False)
 
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Normalise x [..., d_model]; records `scale` [...], what x is divided by, and `out`."""
-        scale = x.square().mean(-1, keepdim=True).add_(self.eps).sqrt_()
-        out = x / scale * self.weight
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))  # half precision would lose the sum of squares
+        root_mean_square = torch.linalg.vector_norm(wide, dim=-1, keepdim=True) / math.sqrt(x.shape[-1])
+        scale = torch.hypot(root_mean_square, self.root_eps)  # sqrt(mean(x^2) + eps), in fewer and faster steps
+        out = (wide / scale).to(x.dtype) * (1 + self.weight if self.unit_offset else self.weight)
         trace.record("scale", scale.squeeze(-1), ("position",))
         trace.record("out", out, ("position", "d_model"))
         return out
@@ -56,5 +64,5 @@ class LayerNorm(nn.Module):
 def make_norm(config: ModelConfig) -> RMSNorm | LayerNorm:
     """Return the norm layer over d_model that the config asks for."""
     if config.norm == "rmsnorm":
-        return RMSNorm(config.d_model, config.norm_eps)
+        return RMSNorm(config.d_model, config.norm_eps, config.norm_unit_offset)
     return LayerNorm(config.d_model, config.norm_eps, config.norm_bias)

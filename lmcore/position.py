@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lmcore.config import ModelConfig, RopeLayout
+from lmcore.config import ModelConfig, RopeLayout, RopeScaling
 
 
 def sinusoidal_table(length: int, d_model: int, base: float = 10_000.0) -> Tensor:
@@ -34,15 +34,24 @@ def sinusoidal_table(length: int, d_model: int, base: float = 10_000.0) -> Tenso
     return table.float()
 
 
-def rope_frequencies(d_head: int, base: float = 10_000.0) -> Tensor:
+def rope_frequencies(d_head: int, base: float = 10_000.0, scaling: RopeScaling | None = None) -> Tensor:
     """Return the rotation per position of each pair in radians, float64 [d_head / 2].
 
-    theta_i = base^(-2i / d_head). Su et al. 2021, "RoFormer", section 3.2.2.
+    theta_i = base^(-2i / d_head). Su et al. 2021, "RoFormer", section 3.2.2. `scaling` makes them slower.
 
     >>> rope_frequencies(4).tolist()
     [1.0, 0.01]
     """
-    return base ** -(torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    frequencies = base ** -(torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    if scaling is None:
+        return frequencies
+    slowed = frequencies / scaling.factor
+    if scaling.kind == "linear":
+        return slowed
+    turns = scaling.original_context_length * frequencies / (2 * math.pi)  # over the context trained first
+    low, high = scaling.low_frequency_factor, scaling.high_frequency_factor
+    kept = ((turns - low) / (high - low)).clamp(0, 1)
+    return kept * frequencies + (1 - kept) * slowed
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ class Rotation:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Rotate x [..., S, d_head]: a pair (a, b) becomes (a cos - b sin, b cos + a sin)."""
-        return torch.addcmul(x * self.cos, swap_pairs(x, self.layout), self.signed_sin)
+        return torch.addcmul(x * self.cos, swap_pairs(x, self.layout), self.signed_sin).to(x.dtype)
 
 
 def swap_pairs(x: Tensor, layout: RopeLayout) -> Tensor:
@@ -80,12 +89,12 @@ def swap_pairs(x: Tensor, layout: RopeLayout) -> Tensor:
     return x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
 
 
-def make_rotation(positions: Tensor, d_head: int, base: float = 10_000.0, layout: RopeLayout = "half_split") -> Rotation:
-    """Return the rotation for positions [S] (any real numbers).
+def make_rotation(positions: Tensor, frequencies: Tensor, layout: RopeLayout = "half_split") -> Rotation:
+    """Return the rotation for positions [S] (any real numbers) at these frequencies [d_head / 2].
 
     Angles are taken in float64 and stored as float32: half-precision tables merge positions.
     """
-    angles = positions.double()[:, None] * rope_frequencies(d_head, base)
+    angles = positions.double()[:, None] * frequencies
     cos, sin = angles.cos().float(), angles.sin().float()
     if layout == "half_split":
         return Rotation(torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1), layout)
@@ -140,8 +149,8 @@ class PositionEncoding(nn.Module):
         """Return what is added to the token vectors at positions start ... start + length - 1, [length, d_model]."""
         return None
 
-    def rotation(self, start: int, length: int) -> Rotation | None:
-        """Return the rotation of queries and keys at these positions."""
+    def rotation(self, start: int, length: int, local: bool = False) -> Rotation | None:
+        """Return the rotation of queries and keys at these positions, in local blocks or in the others."""
         return None
 
     def score_bias(self, start: int, length: int) -> Tensor | None:
@@ -169,7 +178,7 @@ class LearnedPosition(PositionEncoding):
 
 
 class SinusoidalPosition(PositionEncoding):
-    """The fixed table of sines and cosines (Vaswani et al. 2017, which sets embedding_scale to sqrt(d_model) beside it)."""
+    """The fixed table of sines and cosines; Vaswani et al. 2017 set embedding_scale to sqrt(d_model) beside it."""
 
     table: Tensor
 
@@ -185,19 +194,19 @@ class SinusoidalPosition(PositionEncoding):
 class RotaryPosition(PositionEncoding):
     """RoPE: rotate pairs of q and k by position times frequency; v is left alone."""
 
-    cos: Tensor
-    signed_sin: Tensor
-
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        full = make_rotation(torch.arange(config.context_length), config.d_head, config.rope_base, config.rope_layout)
-        self.register_buffer("cos", full.cos, persistent=False)
-        self.register_buffer("signed_sin", full.signed_sin, persistent=False)
+        self._full = self._tables(rope_frequencies(config.d_head, config.rope_base, config.rope_scaling))
+        local_base = config.rope_base_local
+        self._local = self._full if local_base is None else self._tables(rope_frequencies(config.d_head, local_base))
 
-    def rotation(self, start: int, length: int) -> Rotation:
+    def rotation(self, start: int, length: int, local: bool = False) -> Rotation:
         """Return the rotation for these positions."""
-        rows = slice(start, start + length)
-        return Rotation(self.cos[rows], self.signed_sin[rows], self.config.rope_layout)
+        tables, rows = self._local if local else self._full, slice(start, start + length)
+        return Rotation(tables.cos[rows], tables.signed_sin[rows], tables.layout)
+
+    def _tables(self, frequencies: Tensor) -> Rotation:
+        return make_rotation(torch.arange(self.config.context_length), frequencies, self.config.rope_layout)
 
 
 class AlibiPosition(PositionEncoding):

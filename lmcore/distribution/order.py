@@ -85,12 +85,12 @@ def largest(values: Tensor, k: int, ties: Literal["lowest", "all"] = "lowest") -
     best, positions = _topk(values, k + 1)  # one more than asked: it shows whether the k-th is tied
     last, following = best[-2:].tolist()
     if last > following:
-        return positions[:k].sort().values
+        return torch.sort(positions[:k]).values
     if ties == "all":
         return (values >= last).nonzero().squeeze(1)
     above = (values > last).nonzero().squeeze(1)
     tied = (values == last).nonzero().squeeze(1)
-    return torch.cat([above, tied[: k - len(above)]]).sort().values
+    return torch.sort(torch.cat([above, tied[: k - len(above)]])).values
 
 
 def _topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -154,9 +154,14 @@ def _model_parts(config: ModelConfig) -> Iterator[Part]:
         yield Part(f"blocks.attn.{name}", "attention", f"n_layers * d_model * ({heads} * d_head)")
         if config.attention_bias:
             yield Part(f"blocks.attn.{name}.bias", "attention", f"n_layers * ({heads} * d_head)")
+    if config.qk_norm:
+        yield Part("blocks.attn.q_norm", "norm", "n_layers * d_head")
+        yield Part("blocks.attn.k_norm", "norm", "n_layers * d_head")
     yield Part("blocks.attn.out", "attention", "n_layers * (n_heads * d_head) * d_model")
     if config.attention_out_bias:
         yield Part("blocks.attn.out.bias", "attention", "n_layers * d_model")
+    if config.sandwich_norm:
+        yield from _norm("blocks.attn_post_norm", "n_layers * d_model", config.norm_bias)
 
     yield from _norm("blocks.mlp_norm", "n_layers * d_model", config.norm_bias)
     for name in ("gate", "up") if config.gated_mlp else ("up",):
@@ -166,6 +171,8 @@ def _model_parts(config: ModelConfig) -> Iterator[Part]:
     yield Part("blocks.mlp.down", "mlp", "n_layers * d_mlp * d_model")
     if config.mlp_bias:
         yield Part("blocks.mlp.down.bias", "mlp", "n_layers * d_model")
+    if config.sandwich_norm:
+        yield from _norm("blocks.mlp_post_norm", "n_layers * d_model", config.norm_bias)
 
     yield from _norm("final_norm", "d_model", config.norm_bias)
     yield Part("head", "head", "vocab_size * d_model", tied_to="token_embedding")

@@ -20,14 +20,6 @@ _GPT2_STYLE: dict[str, Any] = {
     "norm": "layernorm", "norm_bias": True, "gated_mlp": False, "position_encoding": "learned",
     "attention_bias": True, "attention_out_bias": True, "mlp_bias": True,
 }  # fmt: skip
-_QK_NORM = (
-    Part("blocks.attn.q_norm", "norm", "n_layers * d_head"),
-    Part("blocks.attn.k_norm", "norm", "n_layers * d_head"),
-)
-_NORM_AFTER = (
-    Part("blocks.attn_norm_after", "norm", "n_layers * d_model"),
-    Part("blocks.mlp_norm_after", "norm", "n_layers * d_model"),
-)
 _BERT_PARTS = (
     Part("token_type_embedding", "embedding", "2 * d_model"),
     Part("embedding_norm", "norm", "d_model"),
@@ -92,8 +84,8 @@ def _gemma_3(title: str, *sizes: int) -> PublishedConfig:
     _, d_model, n_layers, *_ = sizes
     return _published(
         title, *sizes, d_head=256, norm_eps=1e-6, activation="gelu_tanh", embedding_scale=d_model**0.5, rope_base=1e6,
-        sliding_window=512, n_local_layers=n_layers - n_layers // 6,  # every sixth layer is global
-        extra_parts=_QK_NORM + _NORM_AFTER,
+        norm_unit_offset=True, qk_norm=True, sandwich_norm=True, rope_base_local=10_000.0,
+        sliding_window=512, local_layers=tuple(i for i in range(n_layers) if (i + 1) % 6),  # every sixth is global
         source="gemma/gm/nn/_gemma.py of github.com/google-deepmind/gemma; context length from the model card",
         tie_source="Embedder.decode in gemma/gm/nn/_modules.py multiplies by the transposed input embedding",
     )  # fmt: skip
@@ -182,7 +174,7 @@ PRESETS: dict[str, PublishedConfig] = {
         "Qwen2.5 7B", 152_064, 3584, 28, 28, 4, 18_944, 131_072, attention_bias=True, **_qwen("Qwen2.5-7B", tied=False)
     ),
     "qwen3-0.6b": _published(
-        "Qwen3 0.6B", 151_936, 1024, 28, 16, 8, 3072, 40_960, d_head=128, extra_parts=_QK_NORM, **_qwen("Qwen3-0.6B")
+        "Qwen3 0.6B", 151_936, 1024, 28, 16, 8, 3072, 40_960, d_head=128, qk_norm=True, **_qwen("Qwen3-0.6B")
     ),
     "smollm2-135m": _published("SmolLM2 135M", 49_152, 576, 30, 9, 3, 1536, 8192, **_smollm2("135M", 100_000.0)),
     "smollm2-360m": _published("SmolLM2 360M", 49_152, 960, 32, 15, 5, 2560, 8192, **_smollm2("360M", 100_000.0)),

@@ -35,8 +35,6 @@ class PublishedConfig(ModelConfig):
         architecture: "decoder" for a causal language model. In the others `n_layers` counts the layers
             of the stack that the other fields describe: BERT's encoder, or the decoder of two stacks.
         n_encoder_layers: layers of the encoder beside a decoder.
-        sliding_window: positions that a local layer's query sees, itself among them.
-        n_local_layers: how many of the n_layers are local.
         extra_parts: tensors beyond those that ModelConfig describes.
         absent_parts: names of parts that ModelConfig implies and this model does not have.
     """
@@ -46,15 +44,8 @@ class PublishedConfig(ModelConfig):
     tie_source: str
     architecture: Architecture = "decoder"
     n_encoder_layers: int = 0
-    sliding_window: int | None = None
-    n_local_layers: int = 0
     extra_parts: tuple[Part, ...] = ()
     absent_parts: frozenset[str] = frozenset()
-
-    @property
-    def n_global_layers(self) -> int:
-        """Layers whose queries see every earlier position."""
-        return self.n_layers - self.n_local_layers
 
 
 @dataclass(frozen=True)
@@ -73,15 +64,14 @@ def layer_kinds(config: ModelConfig) -> tuple[LayerKind, ...]:
         ValueError: for a published model that is not a causal decoder, and so generates nothing or
             has a second stack that its config does not describe.
     """
-    if isinstance(config, PublishedConfig):
-        if config.architecture != "decoder":
-            raise ValueError(
-                f"{config.title} has architecture = {config.architecture!r}; compute and KV cache are counted for "
-                "architecture = 'decoder' only. Its parameters can be counted."
-            )
-        if config.n_local_layers:
-            everywhere = LayerKind(" (global)", "n_global_layers", None)
-            return everywhere, LayerKind(" (local)", "n_local_layers", config.sliding_window)
+    if isinstance(config, PublishedConfig) and config.architecture != "decoder":
+        raise ValueError(
+            f"{config.title} has architecture = {config.architecture!r}; compute and KV cache are counted for "
+            "architecture = 'decoder' only. Its parameters can be counted."
+        )
+    if config.local_layers:
+        everywhere = LayerKind(" (global)", "n_global_layers", None)
+        return everywhere, LayerKind(" (local)", "n_local_layers", config.sliding_window)
     return (LayerKind("", "n_layers", None),)
 
 

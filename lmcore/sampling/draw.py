@@ -79,12 +79,28 @@ def draw_many(source: Reshaped | ArrayLike, n: int, generator: torch.Generator) 
         ids, probs = source.final.ids, source.final.probs
     else:
         ids, probs = None, _one_position(source)
+    positions = invert(probs, uniforms)
+    return positions if ids is None else ids[positions]
+
+
+def invert(probs: Tensor, uniforms: Tensor) -> Tensor:
+    """Where uniforms fall in the cumulative distribution.
+
+    Args:
+        probs: `[V]` float64; what they sum to counts as 1.
+        uniforms: `[n]` float64, from 0 up to but not 1.
+
+    Returns:
+        `[n]` int64 positions: the first whose cumulative sum is above the uniform.
+
+    >>> invert(torch.tensor([0.25, 0.0, 0.75]), torch.tensor([0.0, 0.25, 0.99])).tolist()
+    [0, 2, 2]
+    """
     sums = probs.cumsum(0)
     # right=True passes over tokens of probability 0: their sum is equal to the one before.
     positions = torch.searchsorted(sums, uniforms * sums[-1], right=True)
     last_possible = torch.searchsorted(sums, sums[-1:])  # uniform * sum can round up to the sum itself
-    positions = torch.minimum(positions, last_possible)
-    return positions if ids is None else ids[positions]
+    return torch.minimum(positions, last_possible)
 
 
 def draws(source: Reshaped | ArrayLike, n: int, seed: int | None) -> Tensor:

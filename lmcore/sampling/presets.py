@@ -105,8 +105,8 @@ ENGINES: Mapping[str, Engine] = {
                 "Temperature runs before the filters, each of which sees what the one before left, renormalised.",
                 "Top-k keeps every token equal to the k-th, so more than k can stay.",
                 "Top-p removes by rising probability while the sum is at most 1 - p; the crossing token stays.",
-                "Of equal tokens at the top-p boundary, which stay is unspecified there; the higher ids here, as it sorts in "
-                "rising order.",
+                "Which of equal tokens stay at the top-p boundary is unspecified there; the higher ids here, as it "
+                "sorts in rising order.",
                 "Typical keeps every token as typical as the last.",
                 "Temperature 0 is an error when sampling.",
                 "It has no presence or frequency penalty.",
@@ -140,8 +140,8 @@ ENGINES: Mapping[str, Engine] = {
                 "The repetition penalty counts the prompt and what was generated; presence and frequency count only "
                 "what was generated.",
                 "Top-k keeps every token equal to the k-th (PyTorch path; its Triton kernel keeps exactly k).",
-                "Top-p removes by rising probability while the sum is at most 1 - p; the crossing token stays, of equal "
-                "ones the higher ids.",
+                "Top-p removes by rising probability while the sum is at most 1 - p; the crossing token stays, and of "
+                "equal ones the higher ids.",
                 "A temperature below 0.00001 is greedy.",
             ),
             source="read: vllm/v1/sample and vllm/v1/sample/ops/topk_topp_sampler.py",

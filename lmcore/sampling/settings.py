@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 __all__ = ["OFF", "STAGES", "Rules", "SamplingSettings"]
 
@@ -65,6 +65,15 @@ class Rules:
     additive_penalties_count: Literal["all", "generated"] = "all"
     greedy_below: float = 0.0
     zero_temperature: Literal["greedy", "error"] = "greedy"
+
+    def __post_init__(self) -> None:
+        """Check that each rule is one of those known."""
+        for name, hint in get_type_hints(Rules).items():
+            value, choices = getattr(self, name), get_args(hint)
+            if choices and value not in choices:
+                raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}.")
+        if not (isinstance(self.greedy_below, Real) and 0 <= self.greedy_below < math.inf):
+            raise ValueError(f"greedy_below is {self.greedy_below!r}; it must be a temperature, 0 or more and finite.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +150,8 @@ class SamplingSettings:
                 object.__setattr__(self, name, None)  # one value for off, so that equal settings compare equal
         object.__setattr__(self, "logit_bias", _bias_pairs(self.logit_bias))
         object.__setattr__(self, "order", self._checked_order())
+        if not isinstance(self.rules, Rules):
+            raise ValueError(f"rules is {self.rules!r}; it must be a Rules.")
         if self.temperature == 0 and self.rules.zero_temperature == "error":
             raise ValueError(
                 f"temperature is 0, which {self.engine} refuses when sampling: give more than 0, or choose an engine "
@@ -162,7 +173,7 @@ class SamplingSettings:
         value = getattr(self, name)
         if value is None:
             return
-        if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
+        if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
             raise ValueError(f"{name} is {value!r}; it must be {allowed}.")
         object.__setattr__(self, name, int(value))
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-import lmcore
-from pages.common import link
+from pages.common import link, session
 from pages.common.text import LANGUAGES, _, browser_language
 
 EXAMPLES = (
@@ -41,7 +40,7 @@ def language_switch() -> None:
 def prompt_bar() -> None:
     """Show the prompt, examples to choose from, and the models."""
     link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
-    described = {model.name: model.description for model in lmcore.available()}
+    described = session.available_models()
     names = tuple(described)
     _remember_one_of("model", names, names[0])
     text, examples, models = st.columns([5, 2, 2], vertical_alignment="bottom")

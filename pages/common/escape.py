@@ -68,12 +68,13 @@ def markdown_literal(text: bytes | str) -> str:
     """Return Markdown that shows `text` as it is, as a code span.
 
     A code span is the one construct inside which Streamlit leaves emphasis, links, LaTeX, directives (`:red[x]`),
-    icons (`:material/x:`) and arrows alone; backslashes and entities do not stop all of them.
+    icons and arrows alone; backslashes and entities do not stop all of them. `:material/` alone is rewritten before
+    Markdown is parsed, so a word joiner, which takes no room, keeps it apart.
 
     >>> markdown_literal("a`b"), markdown_literal("")
     ('`` a`b ``', '` `')
     """
-    shown = visible(text)
+    shown = visible(text).replace(":material/", ":\u2060material/")
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * (longest + 1)
     padding = " " if not shown or "`" in (shown[0], shown[-1]) or longest else ""

@@ -2,8 +2,8 @@
 
 - The session is the truth. `remember(key, default)` gives a value a home in `st.session_state`; widgets are made
   with that key and `persist_state="session"`, so the value is there again when the reader comes back to a page.
-- The address mirrors it. `publish()`, called once at the end of a run or by `stop()`, writes every value remembered in that run
-  into the address. Opening that address in a fresh browser, or after the server was restarted, gives the same
+- The address mirrors it. `publish()`, at the end of a run or through `stop()`, writes every value remembered in that
+  run into the address. Opening that address in a fresh browser, or after the server was restarted, gives the same
   page: the first `remember` of a session reads the address. Values that do not fit are replaced, and said.
 - The browser's Back and Forward change the page and lose nothing: the session's values stay.
 - A link inside the app sets values when it carries `apply=1` (see `widgets.try_next`).

@@ -52,6 +52,14 @@ def _encode(name: str, text: str) -> Encoding:
     return _load(name).tokenizer.encode(text)
 
 
+def available_models() -> dict[str, str]:
+    """Return the models that can be chosen, name -> what sets it apart, the default first."""
+    try:
+        return {model.name: model.description for model in lmcore.available()}
+    except Exception as error:
+        _say_broken(_("The list of models could not be read, so nothing is shown."), error)
+
+
 def model_name() -> str:
     """Return the name of the chosen model."""
     return st.session_state["model"]
@@ -66,10 +74,7 @@ def language_model(name: str | None = None) -> LanguageModel:
     try:
         return _load(name)
     except Exception as error:
-        logging.getLogger(__name__).exception("loading %s failed", name)
-        st.error(_("The model {name} could not be loaded, so nothing is shown.").format(name=name))
-        st.code(str(error), language=None, wrap_lines=True)
-        link.stop()
+        _say_broken(_("The model {name} could not be loaded, so nothing is shown.").format(name=name), error)
 
 
 def prompt() -> str:
@@ -136,4 +141,11 @@ def _forward(ids: Sequence[int] | None, name: str | None, traced: bool):  # noqa
 
 def _stop(message: str, **values: object) -> NoReturn:
     st.info(message.format(**values))
+    link.stop()
+
+
+def _say_broken(message: str, error: Exception) -> NoReturn:
+    logging.getLogger(__name__).error(message, exc_info=error)
+    st.error(message)
+    st.code(str(error), language=None, wrap_lines=True)
     link.stop()

@@ -91,7 +91,7 @@ def base_figure(height: int | None = None, *, x_title: str = "", y_title: str = 
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         dragmode=False,
     )
-    axis = {"showgrid": False, "zeroline": False, "automargin": True, "ticks": "", "title": {"standoff": 8}}
+    axis = {"showgrid": False, "zeroline": False, "automargin": True, "ticks": ""}
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis)
     figure.update_xaxes(title_text=plotly_literal(x_title))
@@ -110,7 +110,6 @@ def heatmap(
     value_title: str = "",
     masked: ArrayLike | None = None,
     limit: float | None = None,
-    square: bool = False,
     height: int | None = None,
 ) -> go.Figure:
     """Return a heat map with exact numbers on hover.
@@ -122,7 +121,6 @@ def heatmap(
         row_title, column_title, value_title: what the axes and the colour mean, with the unit.
         masked: [row, column] booleans; these cells are grey and have no number.
         limit: the end of the scale; by default 1 for probabilities, else the largest magnitude.
-        square: keep cells square; on a phone this leaves room unused, so it is off unless shape matters.
         height: pixels; by default it follows the number of rows.
     """
     z = np.array(values, dtype=np.float64)
@@ -159,10 +157,8 @@ def heatmap(
         },
         **_hover(rows, columns, z.size),
     )
-    figure.update_xaxes(**_ticks(columns), side="bottom", constrain="domain")
-    figure.update_yaxes(**_ticks(rows), autorange="reversed", constrain="domain")
-    if square:
-        figure.update_yaxes(scaleanchor="x", scaleratio=1)
+    figure.update_xaxes(**_ticks(columns), side="bottom")
+    figure.update_yaxes(**_ticks(rows), autorange="reversed")
     return figure
 
 
@@ -264,7 +260,7 @@ def _largest(z: np.ndarray) -> float:
 
 
 def _height(n_rows: int) -> int:
-    return min(max(240, 130 + 26 * n_rows), 720)
+    return min(130 + max(26 * n_rows, min(60 * n_rows, 240)), 720)  # few rows are tall, many are thin
 
 
 def _ticks(labels: Sequence[str]) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Read the .po files: no build step, so what is in the repository is what is on screen.
 
-A language's catalogue is spread over domains, one .po file a page (`sampling.po` for the strings of
-pages/stages/sampling.py and pages/live/sampling_lab) and `common.po` for the rest. They are looked up as one.
+A language's catalogue is spread over domains: one .po file for each page with its figures (`blocks.po`), one for
+each live part, and `common.po` for the rest. They are looked up as one.
 """
 
 from __future__ import annotations
@@ -66,8 +66,6 @@ def is_translated(message: Message) -> bool:
 
 
 def _domain(path: Path) -> str:
-    """Return the domain of a source file: its page's name, or `common`."""
+    """Return the domain of a source file: the name of its page or live part, or `common`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
-    if parts[:2] == ("pages", "live") and len(parts) > 3:
-        return {"sampling_lab": "sampling"}.get(parts[2], "common")
-    return parts[2] if parts[:2] in {("pages", "stages"), ("pages", "figures")} and parts[2] != "theme" else "common"
+    return parts[2] if parts[1:2] in {("stages",), ("figures",), ("live",)} and len(parts) > 2 else "common"

@@ -122,6 +122,7 @@ def open_page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Open
     for context in contexts:
         for page in context.pages:
             problems += page.get_by_test_id("stException").all_inner_texts()
+            problems += page.get_by_test_id("stDialog").all_inner_texts()  # "Page not found", "Connection error"
         context.close()
     assert not problems
 

@@ -9,8 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
+from lmcore.config import RopeScaling
 from lmcore.position import (
     alibi_slopes,
     make_rotation,
@@ -37,17 +40,19 @@ def test_rope_scores_depend_on_the_difference_only(layout, query, key, shift):
     q, k = torch.randn(2, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
     def score(query_position, key_position):
-        rotation = make_rotation(torch.tensor([query_position, key_position]), 8, 100.0, layout)
+        rotation = make_rotation(torch.tensor([query_position, key_position]), rope_frequencies(8, 100.0), layout)
         rotated = rotation(torch.stack([q, k]))
         return (rotated[0] @ rotated[1]).item()
 
     assert score(query, key) == pytest.approx(score(query + shift, key + shift), abs=1e-4)
 
 
-@pytest.mark.parametrize(("layout", "pair_of"), [("half_split", lambda i: (i, i + 4)), ("interleaved", lambda i: (2 * i, 2 * i + 1))])
+@pytest.mark.parametrize(
+    ("layout", "pair_of"), [("half_split", lambda i: (i, i + 4)), ("interleaved", lambda i: (2 * i, 2 * i + 1))]
+)
 def test_rope_is_a_complex_product_on_its_pairs(layout, pair_of):
     x = np.random.default_rng(0).normal(size=8)
-    rotated = make_rotation(torch.tensor([13]), 8, 10_000.0, layout)(torch.from_numpy(x)[None])[0].numpy()
+    rotated = make_rotation(torch.tensor([13]), rope_frequencies(8), layout)(torch.from_numpy(x)[None])[0].numpy()
     for i in range(4):
         a, b = pair_of(i)
         wanted = (x[a] + 1j * x[b]) * np.exp(1j * 13 * 10_000.0 ** (-2 * i / 8))
@@ -56,9 +61,29 @@ def test_rope_is_a_complex_product_on_its_pairs(layout, pair_of):
 
 
 def test_rope_tables_tell_all_positions_apart():
-    rotation = make_rotation(torch.arange(2048), 64)
+    rotation = make_rotation(torch.arange(2048), rope_frequencies(64))
     assert len(torch.unique(torch.cat([rotation.cos, rotation.signed_sin], -1), dim=0)) == 2048
     assert rope_frequencies(64)[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("scaling", "theirs"),
+    [
+        (RopeScaling(kind="linear", factor=8.0), {"rope_type": "linear", "factor": 8.0}),
+        (
+            RopeScaling(kind="llama3", factor=32.0, original_context_length=512),
+            {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+             "original_max_position_embeddings": 512},
+        ),
+    ],
+)  # fmt: skip
+def test_scaled_frequencies_equal_transformers(scaling, theirs):
+    config = LlamaConfig(
+        hidden_size=128, num_attention_heads=2, max_position_embeddings=4096,
+        rope_parameters={"rope_theta": 500_000.0} | theirs,
+    )  # fmt: skip
+    wanted = LlamaRotaryEmbedding(config).inv_freq
+    torch.testing.assert_close(rope_frequencies(64, 500_000.0, scaling).float(), wanted)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +103,8 @@ def test_alibi_slopes(n_heads, slopes):
 def test_relative_buckets_equal_t5(n_buckets, max_distance):
     distance = torch.arange(300)
     if max_distance <= n_buckets // 2:  # T5 divides by log(1) = 0 here; ours gives each distance its bucket
-        assert relative_bucket(distance, n_buckets, max_distance).tolist() == [min(d, n_buckets - 1) for d in range(300)]
+        wanted = [min(d, n_buckets - 1) for d in range(300)]
+        assert relative_bucket(distance, n_buckets, max_distance).tolist() == wanted
         return
     theirs = T5Attention._relative_position_bucket(
         -distance, bidirectional=False, num_buckets=n_buckets, max_distance=max_distance

@@ -1,6 +1,8 @@
 """What `visible` promises: nothing hidden, nothing lost, one line."""
 
+import re
 import unicodedata
+from html import unescape
 
 import pytest
 from hypothesis import given
@@ -41,8 +43,6 @@ def test_nothing_stays_unseen(text: str) -> None:
 
 @given(st.binary())
 def test_every_byte_is_accounted_for(data: bytes) -> None:
-    import re
-
     back = b""
     for part in re.findall(r"⟨[0-9a-f ]+⟩|⟨U\+[0-9A-F]+⟩|[^⟨]|⟨", visible(data).replace("◌", "")):
         if part.startswith("⟨U+"):
@@ -56,20 +56,16 @@ def test_every_byte_is_accounted_for(data: bytes) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_markdown_literal_is_one_code_span_that_its_text_cannot_close(text: str) -> None:
-    import re
-
     span = markdown_literal(text)
     fence = re.match("`+", span).group()
     inner = span[len(fence) : -len(fence)]
     assert span.endswith(fence) and "\n" not in span
     assert fence not in re.findall("`+", inner)
-    assert inner.strip() == visible(text).strip()
+    assert inner.strip().replace("\u2060", "") == visible(text).strip()
 
 
 @given(st.text())
 def test_plotly_literal_has_no_markup(text: str) -> None:
-    from html import unescape
-
     literal = plotly_literal(text)
     assert "<" not in literal and ">" not in literal
     assert unescape(literal) == unescape(visible(text).replace("&", "&amp;"))

@@ -29,8 +29,9 @@ def test_figures_know_no_streamlit(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [ROOT / "app.py", *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_app_knows_no_transformers(path: Path) -> None:
-    assert not any(name.split(".")[0] == "transformers" for name in imports(path))
+def test_the_app_imports_nothing_that_is_for_tests(path: Path) -> None:
+    banned = {"transformers", "scipy", "playwright", "hypothesis", "pytest", "tests"}
+    assert not {name.split(".")[0] for name in imports(path)} & banned
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("pages/stages/*.py")), ids=lambda path: path.name)

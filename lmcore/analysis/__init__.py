@@ -1,0 +1,20 @@
+"""Reading a forward pass: what attention did, what each component wrote, where a logit comes from.
+
+Every function takes a traced pass over one sequence, and the model where its weights are needed, and returns exact
+numbers: sums that are claimed are returned together with what they leave over.
+"""
+
+from lmcore.analysis.attention import QueryAttention, attention_of_query
+from lmcore.analysis.attribution import Attribution, attribute
+from lmcore.analysis.lens import LensLayer, logit_lens
+from lmcore.analysis.mlp import ActiveUnits, most_active_units
+from lmcore.analysis.readout import Readout, by_dimension, read_out
+from lmcore.analysis.residual import ResidualStream, norm_scales, residual_stream
+from lmcore.analysis.scoring import Scores, ranks, score
+from lmcore.analysis.summary import TensorSummary, summarise
+
+__all__ = [
+    "ActiveUnits", "Attribution", "LensLayer", "QueryAttention", "Readout", "ResidualStream", "Scores",
+    "TensorSummary", "attention_of_query", "attribute", "by_dimension", "logit_lens", "most_active_units",
+    "norm_scales", "ranks", "read_out", "residual_stream", "score", "summarise",
+]  # fmt: skip

@@ -1,0 +1,95 @@
+"""Direct logit attribution: a logit as a sum over the components that wrote into the residual stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lmcore.block import Block
+from lmcore.model import Model
+from lmcore.norm import LayerNorm
+from lmcore.trace import Trace
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """The logits of some tokens at one position, split by component.
+
+    Attributes:
+        components: n names: "token_embedding", "position_embedding", "blocks.i.attn.head.h", "blocks.i.mlp", and
+            the biases "blocks.i.attn.out.bias", "blocks.i.mlp.down.bias", "final_norm.bias", "head.bias".
+        contributions: float64 [n, tokens].
+        logits: float64 [tokens], the model's own logits.
+        remainder: float64 [tokens], logits minus the sum of the contributions: float32 rounding in the model.
+    """
+
+    components: tuple[str, ...]
+    contributions: Tensor
+    logits: Tensor
+    remainder: Tensor
+
+
+def attribute(model: Model, trace: Trace, position: int, token_ids: Sequence[int]) -> Attribution:
+    """Split logits at a position exactly, through the final norm with its scale held as it was.
+
+    Everything before the final norm is a sum. The norm divides that sum by one number, the recorded scale; with the
+    number held fixed it is linear, and so is the head. Each term's share is what the head reads of it alone. It says
+    what wrote a logit directly, not what would happen without the component: the scale, and all later components,
+    would then differ. (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", logit attribution.)
+
+    Args:
+        model: the model traced.
+        trace: of a pass over one sequence.
+        position: the position whose logits are split.
+        token_ids: the tokens whose logits are split.
+
+    Raises:
+        ValueError: for a token outside the vocabulary.
+    """
+    for token_id in token_ids:
+        if not 0 <= token_id < model.config.vocab_size:
+            raise ValueError(f"token_ids holds {token_id}: ids run from 0 to {model.config.vocab_size - 1}.")
+    with torch.inference_mode():
+        rows = model.head.weight[list(token_ids)].double()  # [tokens, d_model]
+        names, written = zip(*_written(model, trace, position), strict=True)
+        norm = model.final_norm
+        vectors = torch.stack(written)  # [n, d_model]
+        if isinstance(norm, LayerNorm):
+            vectors = vectors - vectors.mean(-1, keepdim=True)
+        vectors = vectors / trace["final_norm.scale"][position].double() * norm.weight.double()
+        contributions = vectors @ rows.T
+        if isinstance(norm, LayerNorm) and norm.bias is not None:
+            names, contributions = (*names, "final_norm.bias"), _append(contributions, rows @ norm.bias.double())
+        if model.head.bias is not None:
+            bias = model.head.bias[list(token_ids)].double()
+            names, contributions = (*names, "head.bias"), _append(contributions, bias)
+        logits = trace["logits"][position, list(token_ids)].double()
+        return Attribution(names, contributions, logits, logits - contributions.sum(0))
+
+
+def _written(model: Model, trace: Trace, position: int) -> Iterator[tuple[str, Tensor]]:
+    """Yield everything that was added into the residual stream at a position, float64 [d_model] each."""
+    config = model.config
+    yield "token_embedding", trace["token_embedding"][position].double() * config.embedding_scale
+    if "position_embedding" in trace:
+        yield "position_embedding", trace["position_embedding"][position].double()
+    for i, block in enumerate(model.blocks):
+        assert isinstance(block, Block)  # nn.ModuleList does not say what it holds
+        out, down = block.attn.out, block.mlp.down
+        by_head = out.weight.double().unflatten(-1, (config.n_heads, config.d_head))  # [d_model, H, d_head]
+        heads = torch.einsum("hd,mhd->hm", trace[f"blocks.{i}.attn.z"][:, position].double(), by_head)
+        for head, vector in enumerate(heads):
+            yield f"blocks.{i}.attn.head.{head}", vector
+        if out.bias is not None:
+            yield f"blocks.{i}.attn.out.bias", out.bias.double()
+        mlp = trace[f"blocks.{i}.mlp.out"][position].double()
+        yield f"blocks.{i}.mlp", mlp if down.bias is None else mlp - down.bias.double()
+        if down.bias is not None:
+            yield f"blocks.{i}.mlp.down.bias", down.bias.double()
+
+
+def _append(contributions: Tensor, row: Tensor) -> Tensor:
+    return torch.cat((contributions, row.unsqueeze(0)))

@@ -1,0 +1,60 @@
+"""The logit lens: what the model would say if it stopped after each step of the residual stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lmcore.analysis.residual import residual_states
+from lmcore.analysis.scoring import ranks
+from lmcore.distribution import log_softmax
+from lmcore.model import Model
+from lmcore.trace import Trace
+
+
+@dataclass(frozen=True)
+class LensLayer:
+    """What one state of the residual stream says at S positions, read through the final norm and the head.
+
+    Attributes:
+        state: its name in the trace.
+        top_ids: int64 [S], the most probable token.
+        top_probs: float64 [S], its probability.
+        target_probs: float64 [S], the followed token's probability.
+        target_ranks: int64 [S], its rank, 1 for the most probable.
+    """
+
+    state: str
+    top_ids: Tensor
+    top_probs: Tensor
+    target_probs: Tensor
+    target_ranks: Tensor
+
+
+def logit_lens(model: Model, trace: Trace, target_id: int) -> Iterator[LensLayer]:
+    """Put every state of the residual stream through the final norm and the head (nostalgebraist 2020).
+
+    States come in order: what enters block 0, then after each attention and each MLP; the last one's distribution is
+    the model's own. One state at a time, so that a large vocabulary does not fill the memory.
+
+    Args:
+        model: the model traced.
+        trace: of a pass over one sequence.
+        target_id: the token to follow.
+
+    Raises:
+        ValueError: for a token outside the vocabulary.
+    """
+    if not 0 <= target_id < model.config.vocab_size:
+        raise ValueError(f"target_id is {target_id}: ids run from 0 to {model.config.vocab_size - 1}.")
+    for name in residual_states(trace):
+        with torch.inference_mode():
+            logits = model.head(model.final_norm(trace[name])).float()
+            log_probs = log_softmax(logits)
+            top = log_probs.max(-1)
+            target = torch.full(logits.shape[:-1], target_id)
+            layer = LensLayer(name, top.indices, top.values.exp(), log_probs[:, target_id].exp(), ranks(logits, target))
+        yield layer

@@ -1,0 +1,58 @@
+"""The MLP's units that a token sets off most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from lmcore.config import ModelConfig
+from lmcore.distribution import top
+from lmcore.mlp import ACTIVATIONS
+from lmcore.trace import Trace
+
+
+@dataclass(frozen=True)
+class ActiveUnits:
+    """The n units of largest |post| at one position, the largest first.
+
+    Attributes:
+        units: int64 [n], indices into d_mlp.
+        gate: [n], before the activation; None when the MLP is not gated.
+        activated: [n], activation(gate), or activation(pre) when not gated.
+        pre: [n], up(x).
+        post: [n], what enters the down matrix: activation(gate) * pre, or activation(pre).
+        share: their part of the sum of post squared over all d_mlp units, 0..1.
+    """
+
+    units: Tensor
+    gate: Tensor | None
+    activated: Tensor
+    pre: Tensor
+    post: Tensor
+    share: float
+
+
+def most_active_units(trace: Trace, config: ModelConfig, block: int, position: int, n: int = 20) -> ActiveUnits:
+    """Return the n most active units of a block's MLP at one position, in float64.
+
+    Args:
+        trace: of a pass over one sequence.
+        config: of the model traced.
+        block: index of the block.
+        position: the token's position.
+        n: how many; more than d_mlp gives all.
+    """
+    mlp = f"blocks.{block}.mlp"
+    pre, post = (trace[f"{mlp}.{name}"][position].double() for name in ("pre", "post"))
+    gate = trace[f"{mlp}.gate"][position].double() if config.gated_mlp else None
+    units = top(post.abs(), n).ids
+    total = post.square().sum().item()
+    return ActiveUnits(
+        units,
+        None if gate is None else gate[units],
+        ACTIVATIONS[config.activation]((pre if gate is None else gate)[units]),
+        pre[units],
+        post[units],
+        post[units].square().sum().item() / total if total else 0.0,
+    )

@@ -1,0 +1,67 @@
+"""A logit as the dot product of a hidden state with a row of the head: length, angle, and dimension by dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True)
+class Readout:
+    """One hidden state h [d_model] against all rows of the head W [V, d_model]. Tensors are float64.
+
+    logits = products + bias; products = length of h * row_lengths * cosines.
+
+    Attributes:
+        length: the Euclidean length of h.
+        row_lengths: [V], lengths of the rows.
+        cosines: [V], cosine of the angle between h and each row.
+        products: [V], h · row.
+        bias: [V], the head's bias; None without one.
+        logits: [V].
+    """
+
+    length: float
+    row_lengths: Tensor
+    cosines: Tensor
+    products: Tensor
+    bias: Tensor | None
+    logits: Tensor
+
+
+def read_out(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Readout:
+    """Split the logits of one position into lengths and angles.
+
+    Args:
+        hidden: [d_model], what the head reads (after the final norm).
+        weight: [V, d_model], the head's matrix; the embedding table when it is tied.
+        bias: [V] or None.
+
+    >>> import torch
+    >>> out = read_out(torch.tensor([3.0, 4.0]), torch.tensor([[5.0, 0.0], [1.5, 2.0]]))
+    >>> out.logits.tolist(), [round(c, 9) for c in out.cosines.tolist()]  # longer beats nearer
+    ([15.0, 12.5], [0.6, 1.0])
+    """
+    h, rows = hidden.detach().double(), weight.detach().double()
+    products = rows @ h
+    added = None if bias is None else bias.detach().double()
+    return Readout(
+        h.norm().item(),
+        rows.norm(dim=-1),
+        F.cosine_similarity(rows, h.unsqueeze(0), dim=-1),
+        products,
+        added,
+        products if added is None else products + added,
+    )
+
+
+def by_dimension(hidden: Tensor, row: Tensor) -> Tensor:
+    """Return what each dimension adds to h · row: float64 [d_model], which sums to the product.
+
+    >>> import torch
+    >>> by_dimension(torch.tensor([3.0, 4.0]), torch.tensor([1.0, -1.0])).tolist()
+    [3.0, -4.0]
+    """
+    return hidden.detach().double() * row.detach().double()

@@ -1,0 +1,55 @@
+"""The residual stream: how long its vectors are, and what each attention and each MLP adds to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lmcore.trace import Trace
+
+
+@dataclass(frozen=True)
+class ResidualStream:
+    """The stream of a model with L blocks over S positions. Tensors are float64.
+
+    Attributes:
+        states: names of the 2 L + 1 states: what enters block 0, then after each attention and each MLP.
+        norms: [2 L + 1, S], Euclidean lengths of the states.
+        additions: names of the 2 L things added between one state and the next.
+        added_norms: [2 L, S], their lengths.
+        cosines: [2 L, S], cosine between a state and the one before it: 1 where only the length changed.
+    """
+
+    states: tuple[str, ...]
+    norms: Tensor
+    additions: tuple[str, ...]
+    added_norms: Tensor
+    cosines: Tensor
+
+
+def residual_states(trace: Trace) -> tuple[str, ...]:
+    """Return the names of the residual stream's states in order: in, then after each attention and each MLP."""
+    return ("blocks.0.resid_pre", *(name for name in trace if name.endswith((".resid_mid", ".resid_post"))))
+
+
+def residual_stream(trace: Trace) -> ResidualStream:
+    """Measure the residual stream of a pass over one sequence."""
+    states = residual_states(trace)
+    additions = tuple(name for name in trace if name.endswith((".attn.out", ".mlp.out")))
+    vectors = torch.stack([trace[name].double() for name in states])  # [state, S, d_model]
+    added = torch.stack([trace[name].double() for name in additions])
+    return ResidualStream(
+        states, vectors.norm(dim=-1), additions, added.norm(dim=-1), F.cosine_similarity(vectors[1:], vectors[:-1], -1)
+    )
+
+
+def norm_scales(trace: Trace) -> tuple[tuple[str, ...], Tensor]:
+    """Return what each norm layer divides by: names of the 2 L + 1 norms, and float64 [2 L + 1, S].
+
+    RMSNorm divides by the root mean square of the vector, LayerNorm by the standard deviation of its components.
+    """
+    names = tuple(name for name in trace if name.endswith(".scale"))
+    return names, torch.stack([trace[name].double() for name in names])

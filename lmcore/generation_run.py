@@ -1,0 +1,140 @@
+"""A generation one walks through: a tree, a place in it, and a thread that goes on from there until told to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
+
+from lmcore.generation_tree import GenerationTree, Node
+from lmcore.language_model import LanguageModel
+from lmcore.sampling import Reshaped, SamplingSettings
+
+End = Literal["", "stop token", "context full", "max_new_tokens"]
+
+
+class GenerationRun:
+    """Step, run, stop, go back, branch; nothing that was drawn is lost.
+
+    The settings may be changed at any time, while it runs too: they hold from the next token on, and each token keeps
+    those it was drawn with.
+
+    Args:
+        lm: the language model.
+        ids: the prompt, at least one token and at most context_length.
+        stop_ids: ids that end a text.
+        lock: held around each step, so that several runs can share one model.
+
+    Attributes:
+        tree: everything tried so far.
+        node: where the next token goes.
+        tip: the end of the branch in view; `node` itself, or further on after going back.
+        settings: how to draw; with a seed.
+        max_new_tokens: the most tokens after the prompt.
+        use_cache: whether new logits are computed with the KV cache.
+        tokens_per_second: the pace of running; 0 is as fast as it goes.
+        error: what ended the last run before its time, or "".
+    """
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        ids: Sequence[int],
+        stop_ids: Collection[int] = (),
+        lock: AbstractContextManager[object] | None = None,
+    ) -> None:
+        self.tree = GenerationTree(lm, ids)
+        self.node = self.tip = self.tree.root
+        self.settings = SamplingSettings(seed=0)
+        self.max_new_tokens = 50
+        self.use_cache = True
+        self.tokens_per_second = 0.0
+        self.error = ""
+        self._stop_ids = frozenset(stop_ids)
+        self._lock: AbstractContextManager[object] = lock or nullcontext()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread is at work."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def end(self) -> End:
+        """Why no token can follow the present place; "" when one can."""
+        if self.node.token_id in self._stop_ids and self.node.parent is not None:
+            return "stop token"
+        if self.tree.is_full(self.node):
+            return "context full"
+        return "max_new_tokens" if self.node.depth >= self.max_new_tokens else ""
+
+    def next_result(self) -> Reshaped:
+        """Return the distribution the next token will be drawn from.
+
+        Raises:
+            ValueError: when the context is full.
+        """
+        with self._lock:
+            return self.tree.next_result(self.node, self.settings, self.use_cache)
+
+    def step(self) -> None:
+        """Draw one token, where one can follow."""
+        self.stop()
+        self._step()
+
+    def start(self) -> None:
+        """Run in a thread until the text ends or `stop` is called."""
+        self.stop()
+        self.error = ""
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the token being drawn now, and wait for it; `start` goes on from there."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def go_to(self, node: Node) -> None:
+        """Make any node of the tree the present place; what follows it in the branch in view stays in view."""
+        self.stop()
+        self._move_to(node)
+
+    def show_branch(self, leaf: Node) -> None:
+        """Go to the end of a branch."""
+        self.stop()
+        self.node = self.tip = leaf
+
+    def take(self, parent: Node, token_id: int) -> None:
+        """Put a token of the reader's choice after a node and go on from it.
+
+        Raises:
+            ValueError: when the id is not in the vocabulary, or the context is full.
+        """
+        self.stop()
+        with self._lock:
+            self._move_to(self.tree.take(parent, token_id, self.settings, self.use_cache))
+
+    def _step(self) -> None:
+        if not self.end:
+            with self._lock:
+                self._move_to(self.tree.draw(self.node, self.settings, self.use_cache))
+
+    def _move_to(self, node: Node) -> None:
+        self.node = node
+        if node not in self.tip.lineage():
+            self.tip = node
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        try:
+            while not self._stopping.is_set() and not self.end:
+                self._step()
+                due = max(due + 1 / self.tokens_per_second, time.monotonic()) if self.tokens_per_second else 0.0
+                self._stopping.wait(max(due - time.monotonic(), 0.0))
+        except Exception as error:  # whatever it is, the reader is told; a thread has nobody else to tell
+            self.error = f"{type(error).__name__}: {error}"

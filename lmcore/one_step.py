@@ -1,0 +1,126 @@
+"""One gradient step under glass: theta -> theta - eta g for one sentence, always on copies.
+
+L(theta - eta g) = L - eta |g|^2 + o(eta): a step small enough lowers this loss by about eta |g|^2,
+a larger one by less or not at all, and what it does to other sentences is a matter of measurement.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lmcore.model import Model
+
+
+def target_loss(model: Model, ids: Sequence[int]) -> Tensor:
+    """Return -ln P(last token | those before it) in nats, differentiable where gradients are enabled.
+
+    Args:
+        model: the model asked.
+        ids: at least two ids; the last one is the target.
+
+    Raises:
+        ValueError: for fewer than two ids.
+    """
+    if len(ids) < 2:
+        raise ValueError(f"ids has {len(ids)} tokens; a loss needs a target and at least one token before it.")
+    logits = model(torch.as_tensor(ids[:-1], dtype=torch.long))[-1]
+    return F.cross_entropy(logits, torch.tensor(ids[-1]))
+
+
+def gradients(model: Model, ids: Sequence[int]) -> dict[str, Tensor]:
+    """Return the gradient of `target_loss` by parameter name; a tied matrix is listed once, as token_embedding.
+
+    Nothing is stored in the model.
+    """
+    named = dict(model.named_parameters())
+    with torch.enable_grad():
+        found = torch.autograd.grad(
+            target_loss(model, ids), list(named.values()), allow_unused=True, materialize_grads=True
+        )
+    return dict(zip(named, found, strict=True))
+
+
+def stepped(model: Model, gradient: Mapping[str, Tensor], eta: float) -> Model:
+    """Return a copy of the model with every parameter p moved to p - eta * gradient; plain SGD."""
+    moved = copy.deepcopy(model)
+    with torch.no_grad():
+        for name, parameter in moved.named_parameters():
+            parameter.sub_(gradient[name], alpha=eta)
+    return moved
+
+
+def losses_along(
+    model: Model, gradient: Mapping[str, Tensor], etas: Sequence[float], ids: Sequence[int]
+) -> list[float]:
+    """Return `target_loss` in nats after a step of each size, always from the same starting point."""
+    moved = copy.deepcopy(model)
+    start = dict(model.named_parameters())
+    losses = []
+    with torch.no_grad():
+        for eta in etas:
+            for name, parameter in moved.named_parameters():
+                torch.sub(start[name], gradient[name], alpha=eta, out=parameter)
+            losses.append(target_loss(moved, ids).item())
+    return losses
+
+
+def squared_norm(gradient: Mapping[str, Tensor]) -> float:
+    """Return |g|^2 over all parameters, summed in float64.
+
+    >>> squared_norm({"a": torch.tensor([3.0]), "b": torch.tensor([[4.0]])})
+    25.0
+    """
+    return sum(float(part.double().square().sum()) for part in gradient.values())
+
+
+@dataclass(frozen=True)
+class GroupGradient:
+    """The gradient of a group of parameters.
+
+    Attributes:
+        group: the part of the model, such as "blocks.0.attn".
+        n_parameters: how many numbers it has.
+        gradient_norm: |g| of the group.
+        parameter_norm: |theta| of the group.
+        n_moved: how many numbers have a gradient other than 0.
+    """
+
+    group: str
+    n_parameters: int
+    gradient_norm: float
+    parameter_norm: float
+    n_moved: int
+
+
+def by_group(model: Model, gradient: Mapping[str, Tensor]) -> list[GroupGradient]:
+    """Return the gradient's norms by part of the model, in the order of the model."""
+    parameters = dict(model.named_parameters())
+    groups: dict[str, list[str]] = {}
+    for name in parameters:
+        groups.setdefault(group_of(name), []).append(name)
+    return [
+        GroupGradient(
+            group,
+            sum(parameters[name].numel() for name in names),
+            squared_norm({name: gradient[name] for name in names}) ** 0.5,
+            squared_norm({name: parameters[name].detach() for name in names}) ** 0.5,
+            sum(int(gradient[name].count_nonzero()) for name in names),
+        )
+        for group, names in groups.items()
+    ]
+
+
+def group_of(name: str) -> str:
+    """Return the part of the model that a parameter belongs to.
+
+    >>> group_of("blocks.2.attn.q.weight"), group_of("blocks.2.mlp_norm.weight"), group_of("token_embedding.weight")
+    ('blocks.2.attn', 'blocks.2.mlp_norm', 'token_embedding')
+    """
+    words = name.split(".")
+    return ".".join(words[:3]) if words[0] == "blocks" else words[0]

@@ -1,0 +1,50 @@
+"""Embedding lookup: a token's row in a table, what the table's rows mean before and after training."""
+
+from __future__ import annotations
+
+from pages.common import page, session, widgets
+from pages.common.text import _
+from pages.stages.embedding import arithmetic, lookup, neighbours, point_map, sentences
+
+VIEWS = {
+    "lookup": lookup.show,
+    "neighbours": neighbours.show,
+    "map": point_map.show,
+    "arithmetic": arithmetic.show,
+    "sentences": sentences.show,
+}
+titles = {
+    "lookup": _("Lookup"),
+    "neighbours": _("Neighbours, forming"),
+    "map": _("Map"),
+    "arithmetic": _("Arithmetic"),
+    "sentences": _("One token, two sentences"),
+}
+
+lm = session.language_model()
+rows, width = lm.config.vocab_size, lm.config.d_model
+page.header(
+    _("Embedding lookup"),
+    _("Each token id picks one row of a table of learned numbers; that row is all the model knows of the token itself."),
+)
+page.equation(
+    r"X = E[\mathrm{ids}] = \mathrm{onehot}(\mathrm{ids})\,E, \qquad "
+    rf"\underbrace{{[S, {width}]}}_{{X}} = \underbrace{{[S, {rows}]}}_{{\mathrm{{onehot}}}} \times "
+    rf"\underbrace{{[{rows}, {width}]}}_{{E}}"
+)
+VIEWS[widgets.choice("embedding.view", _("View"), list(VIEWS), "lookup", format_func=titles.__getitem__)](lm)
+page.try_next(
+    page.Suggestion(
+        _("The random start: what are the neighbours of a token after 0 steps?"),
+        "embedding",
+        {"embedding.view": "neighbours", "steps": 0},
+    ),
+    page.Suggestion(
+        _("国王 − 男人 + 女人: leave the inputs in, and see who wins."),
+        "embedding",
+        {"embedding.view": "arithmetic", "embedding.analogy": "zh", "embedding.exclude": False},
+    ),
+    page.Suggestion(
+        _("The row says nothing of order: add the position next."), "position", {"prompt": "小明喜欢小红"}
+    ),
+)

@@ -1,0 +1,1 @@
+"""The views of the embedding page, one a file."""

@@ -1,0 +1,114 @@
+"""A token's neighbours at a moment of training, and how they came to be."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from lmcore import LanguageModel
+from lmcore.similarity import cosine, likeness
+from lmcore.similarity import neighbours as nearest
+from pages.common import page, widgets
+from pages.common.text import _, language
+from pages.figures import embedding as figures
+from pages.stages.embedding.common import labels_of, steps_picker, token_picker
+
+DEFAULT_TOKEN = {"en": " cat", "zh": "猫"}
+
+CODE = """
+import lmcore
+from lmcore.embedding_history import embedding_history
+from lmcore.similarity import neighbours
+
+lm = lmcore.load({name!r})
+table = {table}
+token = {token}
+for measure in "cosine", "dot":
+    found = neighbours(table, table[token], n={n}, measure=measure, exclude={{token}})
+    for other, score in zip(found.ids.tolist(), found.scores.tolist()):
+        print(measure, other, lm.tokenizer.token_bytes(other), score)
+"""
+
+
+def table_code(steps: int, n_tables: int) -> str:
+    """Return the Python that gives the table after some steps."""
+    return f"embedding_history(lm)[{steps}]" if n_tables > 1 else "lm.model.token_embedding.weight.detach()"
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view."""
+    labels = labels_of(lm)
+    controls, picture = page.workbench()
+    with controls:
+        token = token_picker("token", _("Token"), lm, labels, DEFAULT_TOKEN[language()])
+        steps, tables = steps_picker(lm)
+        n = widgets.slider("neighbours", _("Neighbours"), 3, 20, 8)
+        table, trained = tables[steps], list(tables.values())[-1]
+        st.metric(_("Standard deviation of all numbers in the table"), f"{table.std().item():.4f}")
+        st.metric(_("Length of this row"), f"{table[token].norm().item():.4f}")
+        st.caption(
+            _(
+                "Before training the numbers are drawn from a normal distribution with σ = {std}, so what is near "
+                "then is chance. Computed in all {width} dimensions over the whole vocabulary, without the token itself."
+            ).format(std=lm.config.init_std, width=lm.config.d_model)
+        )
+    by_cosine = nearest(table, table[token], n, "cosine", {token})
+    by_dot = nearest(table, table[token], n, "dot", {token})
+    with picture:
+        left, right = st.columns(2)
+        for column, found, title, key in (
+            (left, by_cosine, _("by cosine: the angle alone"), "cosine"),
+            (right, by_dot, _("by dot product: angle and length"), "dot"),
+        ):
+            with column:
+                page.figure(
+                    figures.ranked(found.scores.numpy(), [labels[i] for i in found.ids.tolist()], value_title=title),
+                    f"embedding-neighbours-{key}",
+                    _("The rows most alike to the token's, {title}.").format(title=title),
+                )
+        if len(tables) > 1:
+            finally_near = nearest(trained, trained[token], min(n, 6), "cosine", {token}).ids
+            page.figure(
+                figures.forming(
+                    list(tables),
+                    {
+                        labels[other]: [cosine(made[token], made[other]).item() for made in tables.values()]
+                        for other in finally_near.tolist()
+                    },
+                    now=steps,
+                    x_title=_("steps trained"),
+                    y_title=_("cosine to {token}").format(token=labels[token]),
+                ),
+                "embedding-forming",
+                _("Cosine of the token to what are its neighbours in the end, at each snapshot of training."),
+            )
+            page.figure(
+                figures.entries(
+                    {
+                        _("random, 0 steps"): tables[min(tables)].numpy(),
+                        _("after {steps} steps").format(steps=steps): table.numpy(),
+                        _("trained, {steps} steps").format(steps=max(tables)): trained.numpy(),
+                    },
+                    init_std=lm.config.init_std,
+                    init_name=_("normal, σ = {std}").format(std=lm.config.init_std),
+                    x_title=_("value of a number in the table"),
+                    y_title=_("share of all numbers, a bin"),
+                ),
+                "embedding-entries",
+                _("How the numbers of the table are distributed at the start, now, and in the end."),
+            )
+    cosines, dots = likeness(table, table[token], "cosine"), likeness(table, table[token], "dot")
+    shown = list(dict.fromkeys([*by_cosine.ids.tolist(), *by_dot.ids.tolist()]))
+    page.numbers_table(
+        pd.DataFrame(
+            {
+                _("token · id"): [labels[other] for other in shown],
+                _("cosine"): cosines[shown].numpy(),
+                _("dot product"): dots[shown].numpy(),
+                _("length of the row"): table[shown].norm(dim=-1).numpy(),
+            }
+        ),
+        "embedding-neighbours",
+        {_("cosine"): "number", _("dot product"): "number", _("length of the row"): "number"},
+    )
+    page.snippet(CODE.format(name=lm.name, table=table_code(steps, len(tables)), token=token, n=n))

@@ -1,0 +1,36 @@
+"""Small random models that between them have every kind of part, and traced passes of theirs."""
+
+from __future__ import annotations
+
+import torch
+
+from lmcore.config import ModelConfig
+from lmcore.model import Model
+from lmcore.trace import Trace
+
+CONFIGS = {
+    "rope, grouped heads": {"n_kv_heads": 2},
+    "interleaved rope, one key head": {"n_kv_heads": 1, "rope_layout": "interleaved"},
+    "alibi": {"position_encoding": "alibi"},
+    "relative": {"position_encoding": "relative", "tie_embeddings": False},
+    "sinusoidal, scaled": {"position_encoding": "sinusoidal", "embedding_scale": 4.0},
+    "gpt2-like, every bias": {
+        "position_encoding": "learned", "norm": "layernorm", "norm_bias": True, "activation": "gelu_tanh",
+        "gated_mlp": False, "attention_bias": True, "attention_out_bias": True, "mlp_bias": True, "head_bias": True,
+    },
+    "layernorm without bias": {"position_encoding": "none", "norm": "layernorm", "activation": "relu"},
+}  # fmt: skip
+IDS = [3, 1, 4, 1, 5, 9, 2]
+
+
+def traced(name: str) -> tuple[Model, Trace]:
+    """Return a random model, every parameter of it away from 0 and 1, and a traced pass over IDS."""
+    torch.manual_seed(7)
+    sizes = {"vocab_size": 23, "d_model": 16, "n_layers": 3, "n_heads": 4, "context_length": 16, "d_mlp": 24}
+    model = Model(ModelConfig(**{**sizes, **CONFIGS[name]})).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.4 + 0.1)
+        trace = Trace()
+        model(torch.tensor(IDS), trace)
+    return model, trace

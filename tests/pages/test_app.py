@@ -1,0 +1,83 @@
+"""Every page, in both languages, with every built-in model and with prompts that do not fit."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import lmcore
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path.stem for path in ROOT.glob("pages/stages/*.py"))
+MODELS = lmcore.builtin.names()
+
+
+def run(page: str, **parameters: str) -> AppTest:
+    """Run the app on a page, as a fresh visitor with this address."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for name, value in parameters.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page(f"pages/stages/{page}.py")
+    return app.run()
+
+
+def shown(app: AppTest) -> str:
+    """Return what the reader is told in sentences."""
+    return "\n".join(element.value for element in [*app.markdown, *app.info, *app.error, *app.text, *app.title])
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("lang", "prompt"), [("zh", "小明喜欢小红"), ("en", "The weather today is")])
+@pytest.mark.parametrize("page", PAGES)
+def test_page_runs(page: str, lang: str, prompt: str, model: str) -> None:
+    app = run(page, lang=lang, prompt=prompt, model=model)
+    assert not app.exception
+    assert not app.error
+    assert app.session_state["model"] == model
+    assert len(app.title) == 1 and len(app.code) >= 1
+    assert (app.title[0].value.isascii()) == (lang == "en")
+
+
+@pytest.mark.parametrize("prompt", ["", "我", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "好" * 600, "x" * 5000])
+@pytest.mark.parametrize("page", PAGES)
+def test_page_meets_any_prompt_with_numbers_or_a_sentence(page: str, prompt: str) -> None:
+    app = run(page, lang="en", prompt=prompt)
+    assert not app.exception
+    assert not app.error
+    assert app.session_state["prompt"] == prompt  # the text is kept
+    assert len(app.title) == 1
+
+
+def test_unknown_language_and_model_are_replaced_and_said() -> None:
+    app = run(PAGES[0], lang="xx", model="<b>gpt-9</b>")
+    assert not app.exception
+    assert (app.session_state["lang"], app.session_state["model"]) == ("en", MODELS[0])
+    assert "There is no model named <b>gpt-9</b>" in shown(app)
+
+
+def test_an_example_fills_the_prompt_and_can_be_chosen_again() -> None:
+    app = run(PAGES[0], lang="zh", prompt="")
+    for _ in range(2):
+        app.selectbox(key="bar.example").set_value("苹果发布了").run()
+        assert app.text_input(key="prompt").value == "苹果发布了"
+        assert app.selectbox(key="bar.example").value is None
+        app.text_input(key="prompt").set_value("").run()
+
+
+def test_a_model_that_cannot_be_loaded_gives_a_sentence_and_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> lmcore.LanguageModel:
+        raise ValueError(f"{name}.safetensors ends too early")
+
+    monkeypatch.setattr(lmcore, "load", broken)
+    import streamlit as st
+
+    st.cache_resource.clear()
+    try:
+        app = run("blocks" if "blocks" in PAGES else PAGES[0], lang="en", prompt="The king")
+        assert not app.exception
+        assert "could not be loaded" in app.error[0].value
+        assert "ends too early" in app.code[0].value
+        assert not app.dataframe and not app.get("plotly_chart")
+    finally:
+        st.cache_resource.clear()

@@ -1,0 +1,72 @@
+"""Who may import whom, read from the imports themselves."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# Each layer may import those before it.
+LAYERS = [
+    {"config", "trace", "tokenizer", "distribution", "sampling", "corpus"},
+    {"linear", "norm", "embedding", "position", "kv_cache"},
+    {"attention", "mlp"},
+    {"block"},
+    {"model"},
+    {"language_model", "training", "checkpoints"},
+]
+PURE = {"distribution", "sampling"}
+
+
+def imported(path: Path) -> set[str]:
+    """Return the modules a file imports, at the top or inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def part_of(module: str) -> str:
+    """Return the part of lmcore a module belongs to: lmcore.sampling.draw -> sampling."""
+    return module.split(".")[1] if module.startswith("lmcore.") else ""
+
+
+def files_of(part: str) -> list[Path]:
+    folder = ROOT / "lmcore" / part
+    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "lmcore").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_lmcore_imports_neither_the_screen_nor_the_reference(path):
+    banned = {"streamlit", "plotly", "transformers", "pages", "app", "playwright"}
+    assert not {module.split(".")[0] for module in imported(path)} & banned
+
+
+def test_layers_only_look_down():
+    for height, layer in enumerate(LAYERS):
+        allowed = set().union(*LAYERS[:height]) | layer | {""}
+        for part in layer:
+            for path in files_of(part):
+                used = {part_of(module) for module in imported(path)} & set().union(*LAYERS)
+                assert used <= allowed, f"{path} imports {used - allowed}"
+
+
+def test_sampling_never_imports_the_model():
+    for part in PURE:
+        for path in files_of(part):
+            assert {part_of(module) for module in imported(path)} <= PURE | {""}, path
+
+
+def test_importing_lmcore_loads_nothing_heavy():
+    code = "import sys, lmcore; print(sorted({'streamlit', 'plotly', 'transformers', 'pandas'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
