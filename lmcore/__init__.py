@@ -19,7 +19,7 @@ from lmcore.kv_cache import KVCache
 from lmcore.language_model import LanguageModel
 from lmcore.loading import AvailableModel, available, load
 from lmcore.model import Model
-from lmcore.sampling import History, Reshaped, SamplingSettings, draw, reshape
+from lmcore.sampling import History, Reshaped, SamplingSettings, draw, preset, reshape
 from lmcore.tokenizer import Encoding, TextStream, Tokenizer
 from lmcore.trace import Trace
 from lmcore.training import TrainingSettings, TrainingStep, train
@@ -27,5 +27,5 @@ from lmcore.training import TrainingSettings, TrainingStep, train
 __all__ = [
     "AvailableModel", "Encoding", "GenerationStep", "History", "KVCache", "LanguageModel", "Model", "ModelConfig",
     "Reshaped", "SamplingSettings", "TextStream", "Tokenizer", "Trace", "TrainingSettings", "TrainingStep",
-    "available", "builtin", "distribution", "draw", "generate", "load", "parameters", "reshape", "train",
+    "available", "builtin", "distribution", "draw", "generate", "load", "parameters", "preset", "reshape", "train",
 ]  # fmt: skip

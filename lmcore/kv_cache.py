@@ -18,7 +18,7 @@ class LayerCache:
         self._values = values
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Write k and v [..., n_kv_heads, S, d_head] from position `start` on; return all keys and values up to there."""
+        """Write k and v [..., n_kv_heads, S, d_head] from position `start` on; return all of both up to there."""
         stop = start + k.shape[-2]
         self._keys[..., start:stop, :] = k
         self._values[..., start:stop, :] = v

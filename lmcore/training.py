@@ -19,7 +19,7 @@ class TrainingSettings:
 
     Attributes:
         steps: number of optimizer steps.
-        learning_rate: the highest rate, reached after warm-up; it falls along a cosine to a tenth.
+        learning_rate: the highest rate, reached after warm-up; it falls along a cosine to a hundredth.
         warmup_steps: steps over which the rate rises from 0.
         weight_decay: decoupled decay of all matrices (Loshchilov and Hutter 2019).
         max_gradient_norm: gradients longer than this are scaled down to it.
@@ -50,12 +50,12 @@ class TrainingSettings:
 
         >>> settings = TrainingSettings(steps=100, learning_rate=1.0, warmup_steps=10)
         >>> settings.rate_at(4), settings.rate_at(9), round(settings.rate_at(99), 3)
-        (0.5, 1.0, 0.1)
+        (0.5, 1.0, 0.01)
         """
         if step < self.warmup_steps:
             return self.learning_rate * (step + 1) / self.warmup_steps
         progress = (step - self.warmup_steps + 1) / max(1, self.steps - self.warmup_steps)
-        return self.learning_rate * (0.55 + 0.45 * math.cos(math.pi * progress))
+        return self.learning_rate * (0.505 + 0.495 * math.cos(math.pi * progress))
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,8 @@ class Candidates:
 
         The maximum goes first and the temperature second, so that T = 1e-40 gives a large number, not inf - inf.
         """
-        logits = self.logits.double()
-        logits = logits - logits.amax()
+        logits = self.logits.to(torch.float64, copy=True)
+        logits.sub_(logits.amax())
         return logits if self.temperature == 1 else logits.div_(self.temperature)
 
     def weights(self) -> Tensor:

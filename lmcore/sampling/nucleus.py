@@ -19,35 +19,35 @@ WIDEST = 50.0  # in nats; tokens e**-50 times less probable than the first share
 
 
 def first_until_mass(
-    keys: Tensor, weights: Tensor, mass: float, *, boundary: Boundary = "reach", ties: Ties = "lowest"
+    scores: Tensor, weights: Tensor, mass: float, *, boundary: Boundary = "reach", ties: Ties = "lowest"
 ) -> Tensor:
-    """Positions of the tokens that enter, by rising key, until their share of the weight is `mass`.
+    """Positions of the tokens that enter, by falling score, until their share of the weight is `mass`.
 
-    Only the stretch around the boundary is sorted. The keys are first thrown into buckets; the weight of whole
+    Only the stretch around the boundary is sorted. The scores are first thrown into buckets; the weight of whole
     buckets says in which bucket the boundary lies, everything before it is in, everything behind it is out. Sums are
     float64, over unnormalised weights and divided last: equal tokens weigh exactly 1, so k of n of them have exactly
     the share k / n, where adding up n-ths would miss it by a rounding error.
 
     Args:
-        keys: `[n]` float64: the order of entry.
+        scores: `[n]` float64: the order of entry, highest first.
         weights: `[n]` float64, 0 or more, some of them positive.
         mass: Share of the total weight, from 0 to 1.
         boundary: "reach" stops once the share is `mass` or more; "exceed" once it is more; "dropped" stops before
             the token that would reach it.
-        ties: Of equal keys, "lowest" or "highest" position enters first; "all" lets every one of them in.
+        ties: Of equal scores, "lowest" or "highest" position enters first; "all" lets every one of them in.
 
     Returns:
         Ascending int64 positions, at least one.
 
     >>> p = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
-    >>> first_until_mass(-p.log(), p, 0.8).tolist()
+    >>> first_until_mass(p, p, 0.8).tolist()
     [0, 1, 2]
     """
     total = weights.sum().item()
-    kept, edge, before = _around_boundary(keys, weights, mass, total, boundary)
+    kept, edge, before = _around_boundary(scores, weights, mass, total, boundary)
     if ties == "highest":
         edge = edge.flip(0)
-    order = edge[torch.sort(keys[edge], stable=True).indices]
+    order = edge[torch.sort(scores[edge], descending=True, stable=True).indices]
     shares = torch.cumsum(weights[order], dim=0).add_(before).div_(total)
     # searchsorted counts the shares below the mass, or not above it: the tokens that enter without question.
     count = int(torch.searchsorted(shares, mass, right=boundary == "exceed"))
@@ -57,24 +57,24 @@ def first_until_mass(
         count = 1
     kept[order[:count]] = True
     if ties == "all" and 0 < count < len(order):
-        kept |= keys == keys[order[count - 1]]
+        kept |= scores == scores[order[count - 1]]
     return kept.nonzero().squeeze(1)
 
 
 def _around_boundary(
-    keys: Tensor, weights: Tensor, mass: float, total: float, boundary: Boundary
+    scores: Tensor, weights: Tensor, mass: float, total: float, boundary: Boundary
 ) -> tuple[Tensor, Tensor, float]:
     """Mask of those surely in, positions of those around the boundary, and the weight of the first."""
-    if len(keys) > SORT_AT_ONCE:
-        low, high = (bound.item() for bound in torch.aminmax(keys))
+    if len(scores) > SORT_AT_ONCE:
+        low, high = (bound.item() for bound in torch.aminmax(scores))
         width = min(high - low, WIDEST)
-        if width > 1e-100:  # else all keys are equal
-            buckets = (keys - low).mul_((BUCKETS - 1) / width).clamp_(max=BUCKETS - 1).to(torch.int64)
+        if width > 1e-100:  # else all scores are equal
+            buckets = (high - scores).mul_((BUCKETS - 1) / width).clamp_(max=BUCKETS - 1).to(torch.int32)
             sums = torch.bincount(buckets, weights=weights, minlength=BUCKETS).cumsum(0)
             crossing = min(int(torch.searchsorted(sums / total, mass, right=boundary == "exceed")), BUCKETS - 1)
             before = sums[crossing - 1].item() if crossing else 0.0
             return buckets < crossing, (buckets == crossing).nonzero().squeeze(1), before
-    return torch.zeros(len(keys), dtype=torch.bool), torch.arange(len(keys)), 0.0
+    return torch.zeros(len(scores), dtype=torch.bool), torch.arange(len(scores)), 0.0
 
 
 def fit_within(probs: Tensor, mass: float, arrival: Tensor, least: float = 1e-6) -> Tensor:

@@ -155,7 +155,7 @@ def top_p(tokens: Candidates, settings: SamplingSettings, history: History) -> R
         positions = fit_within(tokens.probs, p, arrival)
     else:
         below_max = tokens.below_max()
-        positions = first_until_mass(-below_max, below_max.exp_(), p, ties=rules.top_p_ties)
+        positions = first_until_mass(below_max, below_max.exp(), p, ties=rules.top_p_ties)
     return tokens.keep(positions), Note(TOP_P_ZERO) if p == 0 else NOTHING
 
 
@@ -175,7 +175,7 @@ def typical_p(tokens: Candidates, settings: SamplingSettings, history: History) 
     # An impossible token (p underflowed to 0, log p may be -inf) adds nothing to an expectation.
     expected = torch.where(probs > 0, probs * score, 0.0).sum()
     positions = first_until_mass(
-        (score - expected).abs_(),
+        score.sub_(expected).abs_().neg_(),
         weights,
         settings.typical_p,
         boundary=rules.typical_boundary,

@@ -2,7 +2,8 @@
 
 from lmcore.tokenizer.encoding import Encoding
 from lmcore.tokenizer.merges import MergeStep
+from lmcore.tokenizer.pretrained import PretrainedTokenizer
 from lmcore.tokenizer.text_stream import TextStream
 from lmcore.tokenizer.tokenizer import REPLAY_LIMIT, Tokenizer
 
-__all__ = ["REPLAY_LIMIT", "Encoding", "MergeStep", "TextStream", "Tokenizer"]
+__all__ = ["REPLAY_LIMIT", "Encoding", "MergeStep", "PretrainedTokenizer", "TextStream", "Tokenizer"]

@@ -11,15 +11,18 @@ class Encoding:
     Args:
         text: The text that was encoded.
         ids: One id a token, each in [0, vocab_size).
-        tokens: The bytes of each token; joined they are the text's UTF-8. A token may be part of a character.
+        tokens: The bytes of each token; those after the first `n_added`, joined, are the text's UTF-8 (of the
+            normalised text, for the few tokenizers that normalise it). A token may be part of a character.
         offsets: For each token (start, end) in characters: `text[start:end]` are the characters the token has bytes of.
             The tokens that share a character all have that character's range.
+        n_added: How many tokens at the beginning are none of the text: a <bos>, where the model expects one.
     """
 
     text: str
     ids: list[int]
     tokens: list[bytes]
     offsets: list[tuple[int, int]]
+    n_added: int = 0
 
     def __len__(self) -> int:
         """The number of tokens."""

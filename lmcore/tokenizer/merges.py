@@ -1,6 +1,6 @@
 """Byte-pair merges replayed one at a time, for looking at; encoding itself is done by the tokenizers library."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -32,12 +32,30 @@ def replay(data: bytes, ranks: Mapping[tuple[bytes, bytes], int]) -> list[MergeS
     >>> [step.pieces for step in replay(b"abab", {(b"a", b"b"): 0, (b"ab", b"ab"): 1})]
     [[b'ab', b'ab'], [b'abab']]
     """
-    pieces = [bytes([byte]) for byte in data]
+    return replay_words([[bytes([byte]) for byte in data]], ranks)
+
+
+def replay_words(words: Sequence[list[bytes]], ranks: Mapping[tuple[bytes, bytes], int]) -> list[MergeStep]:
+    """Merge within each word until no pair of neighbours in one has a rank.
+
+    Args:
+        words: the pieces that each word starts from; no merge crosses from one into the next.
+        ranks: the rank of each pair that may merge.
+
+    Returns:
+        The steps in order, each with the pieces of all words.
+
+    >>> [step.pieces for step in replay_words([[b"a", b"b"], [b"b", b"a", b"b"]], {(b"a", b"b"): 0, (b"ab", b"b"): 1})]
+    [[b'ab', b'b', b'ab']]
+    """
+    words = list(words)
     steps = []
-    while fitting := {pair: ranks[pair] for pair in zip(pieces, pieces[1:], strict=False) if pair in ranks}:
+    while fitting := {
+        pair: ranks[pair] for word in words for pair in zip(word, word[1:], strict=False) if pair in ranks
+    }:
         pair = min(fitting, key=fitting.__getitem__)
-        pieces = merge(pieces, pair)
-        steps.append(MergeStep(fitting[pair], pair, pieces))
+        words = [merge(word, pair) for word in words]
+        steps.append(MergeStep(fitting[pair], pair, [piece for word in words for piece in word]))
     return steps
 
 

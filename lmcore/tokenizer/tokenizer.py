@@ -4,6 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import tokenizers
@@ -35,12 +36,10 @@ class Tokenizer:
     def __init__(self, definition: str) -> None:
         """Read the definition."""
         merges, vocabulary, self.special_tokens = _parse(definition)
-        self.merges: list[tuple[bytes, bytes]] = merges
-        """The merges in the order in which training learned them: the index is the rank."""
+        self._merges = merges
         self._bytes = [b""] * len(vocabulary)
         for written, token_id in vocabulary.items():
             self._bytes[token_id] = written.encode() if written in self.special_tokens else to_bytes(written)
-        self._ranks = {pair: rank for rank, pair in enumerate(self.merges)}
         self._definition = definition
         # Whether special strings become control tokens is a switch on the library's object. Two objects, set once,
         # need no switching, so threads can share this tokenizer.
@@ -55,7 +54,7 @@ class Tokenizer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a tokenizer.json that `from_file`, or the `tokenizers` library, reads."""
-        Path(path).write_text(self._definition, encoding="utf-8")
+        Path(path).write_text(self.definition, encoding="utf-8")
 
     @classmethod
     def train(
@@ -107,6 +106,20 @@ class Tokenizer:
         return cls(learner.to_str(pretty=True) + "\n")
 
     @property
+    def definition(self) -> str:
+        """The tokenizer file's content."""
+        return self._definition
+
+    @property
+    def merges(self) -> list[tuple[bytes, bytes]]:
+        """The merges in the order in which training learned them: the index is the rank."""
+        return self._merges
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[bytes, bytes], int]:
+        return {pair: rank for rank, pair in enumerate(self.merges)}
+
+    @property
     def vocab_size(self) -> int:
         """The number of tokens; ids are 0 .. vocab_size - 1."""
         return len(self._bytes)
@@ -122,6 +135,13 @@ class Tokenizer:
         Raises:
             ValueError: The text holds a lone surrogate (half of a UTF-16 pair), which has no UTF-8.
         """
+        self._check(text)
+        ids = (self._as_control if special_tokens else self._as_text).encode(text).ids
+        tokens = [self._bytes[token_id] for token_id in ids]
+        return Encoding(text, ids, tokens, character_offsets(text, tokens))
+
+    @staticmethod
+    def _check(text: str) -> None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -129,9 +149,6 @@ class Tokenizer:
                 f"character {error.start} of the text is U+{ord(text[error.start]):04X}, half of a surrogate pair; "
                 "it is no character by itself and has no UTF-8: remove it or complete the pair."
             ) from None
-        ids = (self._as_control if special_tokens else self._as_text).encode(text).ids
-        tokens = [self._bytes[token_id] for token_id in ids]
-        return Encoding(text, ids, tokens, character_offsets(text, tokens))
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of the tokens, joined; exact for every sequence of ids. A special token gives its written form."""
@@ -158,6 +175,9 @@ class Tokenizer:
                 f"the text has {len(text)} characters; merges are replayed for at most {REPLAY_LIMIT}: "
                 "take a part of it."
             )
+        return self._replay(text)
+
+    def _replay(self, text: str) -> list[MergeStep]:
         return replay(text.encode(), self._ranks)
 
 

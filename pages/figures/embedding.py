@@ -100,7 +100,11 @@ def entries(
     shares = {name: np.histogram(values, edges)[0] / values.size for name, values in arrays.items()}
     below = np.array([0.5 * (1 + math.erf(edge / (init_std * math.sqrt(2)))) for edge in edges])
     figure = theme.lines(
-        (edges[:-1] + edges[1:]) / 2, {**shares, init_name: np.diff(below)}, x_title=x_title, y_title=y_title, percent=True
+        (edges[:-1] + edges[1:]) / 2,
+        {**shares, init_name: np.diff(below)},
+        x_title=x_title,
+        y_title=y_title,
+        percent=True,
     )
     figure.data[-1].line.update(color=theme.REMOVED, dash="dot")
     return figure
@@ -171,7 +175,8 @@ def points(
         marker={**ring, "size": size + 8, "color": theme.OUTLINE},
         name=names[chosen],
     )
-    titles = {f"{name}axis": {"title": {"text": plotly_literal(title)}} for name, title in zip("xyz", axes, strict=False)}
+    texts = [{"title": {"text": plotly_literal(title)}} for title in axes]
+    titles = dict(zip(("xaxis", "yaxis", "zaxis"), texts, strict=False))
     if xyz.shape[1] == 3:
         figure.update_layout(scene={**titles, "aspectmode": "data"}, dragmode="turntable")
         figure.update_scenes(bgcolor="rgba(0, 0, 0, 0)")
@@ -186,7 +191,8 @@ def points(
 def by_layer(places: Sequence[str], cosines: Sequence[float], *, y_title: str) -> go.Figure:
     """Return cosines from the table to the last hidden state as a line, with exact numbers on hover."""
     figure = theme.lines(list(places), {y_title: cosines}, y_title=y_title, height=400)
-    figure.update_traces(mode="lines+markers+text", text=[f"{value:.3f}" for value in cosines], textposition="top center")
+    numbers = [f"{value:.3f}" for value in cosines]
+    figure.update_traces(mode="lines+markers+text", text=numbers, textposition="top center")
     figure.update_xaxes(type="category")
     low = min(0.0, *cosines)
     figure.update_yaxes(range=[low - 0.08, 1.12])

@@ -11,15 +11,15 @@ def token_labels(tokens: Sequence[bytes], first: int = 0) -> list[str]:
     """Return one label a token, its position and its text: the same text at two places gives two labels.
 
     >>> token_labels([b" the", b" the"])
-    ['0·␣the', '1·␣the']
+    ['0:␣the', '1:␣the']
     """
-    return [f"{position}·{visible(token)}" for position, token in enumerate(tokens, start=first)]
+    return [f"{position}:{visible(token)}" for position, token in enumerate(tokens, start=first)]
 
 
 def vocabulary_label(token_id: int, token: bytes) -> str:
     """Return the label of a token of the vocabulary: its text and its id, as texts may look alike.
 
     >>> vocabulary_label(42, b" the")
-    '␣the·#42'
+    '␣the#42'
     """
-    return f"{visible(token)}·#{token_id}"
+    return f"{visible(token)}#{token_id}"

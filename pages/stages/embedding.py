@@ -25,7 +25,7 @@ lm = session.language_model()
 rows, width = lm.config.vocab_size, lm.config.d_model
 page.header(
     _("Embedding lookup"),
-    _("Each token id picks one row of a table of learned numbers; that row is all the model knows of the token itself."),
+    _("Each token id picks one row of a table of learned numbers: all the model knows of the token by itself."),
 )
 page.equation(
     r"X = E[\mathrm{ids}] = \mathrm{onehot}(\mathrm{ids})\,E, \qquad "
@@ -44,7 +44,5 @@ page.try_next(
         "embedding",
         {"embedding.view": "arithmetic", "embedding.analogy": "zh", "embedding.exclude": False},
     ),
-    page.Suggestion(
-        _("The row says nothing of order: add the position next."), "position", {"prompt": "小明喜欢小红"}
-    ),
+    page.Suggestion(_("The row says nothing of order: add the position next."), "position", {"prompt": "小明喜欢小红"}),
 )

@@ -20,7 +20,7 @@ from lmcore.checkpoints import gpt2, llama
 from lmcore.checkpoints.weights import build
 from lmcore.model import Model
 from lmcore.trace import Trace
-from tests.bench.sampling import compare_chains
+from tests.bench import sampling
 
 N_TOKENS = 64
 
@@ -39,7 +39,9 @@ def main() -> None:
         compare_forward(model, reference, forward_target)
         compare_generation(model, reference, generation_target)
         del reference, model
-    compare_chains()
+    print(f"the sampler chain, V = {sampling.VOCAB_SIZE:,}")
+    for row in sampling.compare():
+        report(f"{row.chain} ({row.logits} logits)", row.ours_ms / 1e3, row.theirs_ms / 1e3, row.target)
 
 
 def gpt2_small() -> GPT2LMHeadModel:
@@ -97,7 +99,8 @@ def compare_generation(model: Model, reference: torch.nn.Module, target: float) 
     ours_seconds, theirs_seconds = alternate(ours, theirs, 7)
     report("generation", ours_seconds, theirs_seconds, target)
     weights = sum(parameter.nbytes for parameter in model.parameters())
-    print(f"    ({same} of {N_TOKENS} tokens the same; we read {weights * N_TOKENS / ours_seconds / 1e9:.1f} GB of weights a second)")
+    bandwidth = weights * N_TOKENS / ours_seconds / 1e9
+    print(f"    ({same} of {N_TOKENS} tokens the same; weights are read at {bandwidth:.1f} GB a second)")
 
 
 class _Names:
@@ -126,7 +129,8 @@ def alternate(ours: Callable[[], object], theirs: Callable[[], object], repetiti
 def report(what: str, ours: float, theirs: float, target: float) -> None:
     """Print one ratio."""
     verdict = "met" if ours <= target * theirs else "MISSED"
-    print(f"  {what}: {ours * 1e3:.2f} ms / {theirs * 1e3:.2f} ms = {ours / theirs:.3f} x (at most {target} x: {verdict})")
+    times = f"{ours * 1e3:.2f} ms / {theirs * 1e3:.2f} ms"
+    print(f"  {what}: {times} = {ours / theirs:.3f} x (at most {target} x: {verdict})")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def show(lm: LanguageModel) -> None:
             "embedding.exclude",
             _("Leave out the inputs"),
             True,
-            help=_("The result starts from a row and often stays nearest to it. Published results leave the inputs out."),
+            help=_("The result often stays nearest to the row it starts from; published results leave the inputs out."),
         )
     table = lm.model.token_embedding.weight.detach()
     inputs = {a, b, c}

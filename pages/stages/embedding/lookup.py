@@ -54,7 +54,7 @@ def show(lm: LanguageModel) -> None:
         st.metric(
             _("Largest |row pick − one-hot × table|"),
             f"{difference.max().item():.6g}",
-            help=_("Over all positions and dimensions of this prompt. A product with 0 adds nothing: the two are equal."),
+            help=_("Over all positions and dimensions of this prompt. Products with 0 add nothing: both are equal."),
         )
         batch = torch.stack([ids, ids.flip(0)])
         _shapes([(list(ids.shape), list(vectors.shape)), (list(batch.shape), list(table[batch].shape))])

@@ -48,8 +48,8 @@ def show(lm: LanguageModel) -> None:
         st.metric(_("Length of this row"), f"{table[token].norm().item():.4f}")
         st.caption(
             _(
-                "Before training the numbers are drawn from a normal distribution with σ = {std}, so what is near "
-                "then is chance. Computed in all {width} dimensions over the whole vocabulary, without the token itself."
+                "Before training the numbers are drawn from a normal distribution with σ = {std}: what is near then is "
+                "near by chance. Computed in all {width} dimensions over the whole vocabulary, less the token itself."
             ).format(std=lm.config.init_std, width=lm.config.d_model)
         )
     by_cosine = nearest(table, table[token], n, "cosine", {token})

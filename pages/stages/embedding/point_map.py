@@ -57,7 +57,10 @@ def show(lm: LanguageModel) -> None:
         st.metric(
             _("Variance explained by {n} axes").format(n=n_axes),
             f"{100 * shares.sum().item():.2f} %",
-            help=_("Exact principal components of all rows. The rest of the spread is not on this map: measure nearness in the list of neighbours."),
+            help=_(
+                "Exact principal components of all rows. The rest of the spread is not on this map: "
+                "for nearness read the list of neighbours."
+            ),
         )
     points = components.project(table, n_axes)
     near = nearest(table, table[token], 8, "cosine", {token}).ids.tolist()

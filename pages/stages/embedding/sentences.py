@@ -95,7 +95,7 @@ def show(lm: LanguageModel) -> None:
     page.numbers_table(
         pd.DataFrame(
             {
-                _("where"): titles,
+                _("place in the model"): titles,
                 _("name in the trace"): names,
                 _("cosine"): cosines,
                 _("distance"): [(a - b).norm().item() for a, b in values],

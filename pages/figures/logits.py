@@ -1,0 +1,276 @@
+"""Pictures of logits: next tokens, surprisal, length and angle, logit lens, contributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from pages.common.escape import plotly_literal
+from pages.figures import theme
+
+MODEL, GRAMMAR = theme.CATEGORICAL[0], theme.CATEGORICAL[4]
+MAX_CELLS_WITH_TEXT = 240
+
+
+def next_tokens(
+    labels: Sequence[str], model: ArrayLike, grammar: ArrayLike | None, names: tuple[str, str], chosen: int | None
+) -> go.Figure:
+    """Return the most probable next tokens as bars; beside each, when known, the grammar's own probability.
+
+    Args:
+        labels: one a token.
+        model: its probability under the model.
+        grammar: its probability under the grammar, or None.
+        names: of the two.
+        chosen: index of the token to outline.
+    """
+    figure = theme.bars(model, labels, kind="probability", chosen=chosen)
+    if grammar is None:
+        return figure
+    other = theme.bars(grammar, labels, kind="probability", colours=[GRAMMAR] * len(labels))
+    figure.add_trace(other.data[0])
+    for trace, name, colour in zip(figure.data, names, (MODEL, GRAMMAR), strict=True):
+        # The legend shows a trace's colour: all bars of one are alike.
+        trace.update(name=name, marker_color=colour, legendgroup=name)
+    end = max(figure.layout.xaxis.range[1], other.layout.xaxis.range[1])
+    figure.update_layout(
+        barmode="group", showlegend=True, height=90 + 42 * len(labels), bargap=0.25, xaxis_range=[0, end]
+    )
+    return figure
+
+
+def surprisal(
+    tokens: Sequence[str], model: ArrayLike, grammar: ArrayLike | None, names: tuple[str, str], titles: tuple[str, str]
+) -> go.Figure:
+    """Return the surprisal of each token that came, in bits, as upright bars; beside each the grammar's.
+
+    Args:
+        tokens: a label for each token but the first, which nothing foresees.
+        model: bits under the model.
+        grammar: bits under the grammar; not finite where it never says this; or None.
+        names: of the two.
+        titles: of the axis of tokens and that of bits.
+    """
+    figure = theme.base_figure(340)
+    series = [(names[0], model, MODEL)] + ([(names[1], grammar, GRAMMAR)] if grammar is not None else [])
+    for name, bits, colour in series:
+        values = np.asarray(bits, dtype=np.float64)
+        figure.add_bar(
+            x=np.arange(len(tokens)),
+            y=np.where(np.isfinite(values), values, np.nan),
+            name=name,
+            marker={"color": colour},
+            customdata=[plotly_literal(token) for token in tokens],
+            hovertemplate=f"%{{customdata}}<br>{name}: <b>%{{y:.6g}}</b> bits<extra></extra>",
+        )
+    every = max(1, len(tokens) // 40)
+    figure.update_layout(
+        barmode="group",
+        showlegend=len(series) > 1,
+        xaxis={
+            "title_text": titles[0],
+            "tickmode": "array",
+            "tickvals": list(range(0, len(tokens), every)),
+            "ticktext": [plotly_literal(token) for token in tokens[::every]],
+        },
+        yaxis={"title_text": titles[1], "showgrid": True, "gridcolor": theme.GRID, "rangemode": "tozero"},
+    )
+    return figure
+
+
+def followed(tokens: Sequence[str], probs: ArrayLike, ranks: Sequence[int], titles: tuple[str, str], rank: str) -> go.Figure:
+    """Return the probability of one token as the next one at every position, with its rank.
+
+    Args:
+        tokens: a label for each position.
+        probs: its probability after that position.
+        ranks: its rank there.
+        titles: of the positions and the probability.
+        rank: the word for rank.
+    """
+    figure = theme.base_figure(300)
+    every = max(1, len(tokens) // 40)
+    figure.add_scatter(
+        x=np.arange(len(tokens)),
+        y=np.asarray(probs, dtype=np.float64),
+        mode="lines+markers",
+        line={"color": MODEL, "width": 2},
+        customdata=[[plotly_literal(token), place] for token, place in zip(tokens, ranks, strict=True)],
+        hovertemplate=f"%{{customdata[0]}}<br><b>%{{y:.4%}}</b><br>{rank} %{{customdata[1]}}<extra></extra>",
+    )
+    figure.update_layout(
+        xaxis={
+            "title_text": titles[0],
+            "tickmode": "array",
+            "tickvals": list(range(0, len(tokens), every)),
+            "ticktext": [plotly_literal(token) for token in tokens[::every]],
+        },
+        yaxis={
+            "title_text": titles[1], "tickformat": theme.PERCENT, "rangemode": "tozero", "showgrid": True,
+            "gridcolor": theme.GRID,
+        },
+    )  # fmt: skip
+    return figure
+
+
+def dimensions(parts: ArrayLike, indices: Sequence[int], title: str) -> go.Figure:
+    """Return what some dimensions add to a logit, as bars labelled by their index in d_model."""
+    figure = theme.bars(parts, [f"#{index}" for index in indices], kind="signed")
+    figure.update_layout(xaxis_title_text=title)
+    return figure
+
+
+def length_and_angle(
+    cosines: ArrayLike, lengths: ArrayLike, labels: Sequence[str], logits: ArrayLike, length: float,
+    named: Sequence[int], target: int, titles: tuple[str, str, str],
+) -> go.Figure:  # fmt: skip
+    """Return every row of the head by its angle to h and its length, with curves of equal logit.
+
+    A logit is length of h * length of row * cosine, so equal logits lie on a hyperbola. The curve drawn passes through
+    the target: whatever lies beyond it has a larger logit.
+
+    Args:
+        cosines, lengths, logits: one for each row shown; the head's bias left out.
+        labels: one for each row.
+        length: of h.
+        named: the rows to label in the picture.
+        target: the row the curve passes through, outlined.
+        titles: of cosine, row length and logit.
+    """
+    x, y = np.asarray(cosines, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
+    z = np.asarray(logits, dtype=np.float64)
+    figure = theme.base_figure(460, x_title=titles[0])
+    top = float(np.abs(z).max()) or 1.0
+    figure.add_scattergl(
+        x=x,
+        y=y,
+        mode="markers",
+        marker={
+            "color": z, "colorscale": theme.DIVERGING, "cmin": -top, "cmax": top, "size": 6,
+            "line": {"width": 0.5, "color": theme.REMOVED},
+            "colorbar": {"title": {"text": titles[2], "side": "top"}, "thickness": 8, "outlinewidth": 0, "nticks": 5},
+        },
+        customdata=[plotly_literal(label) for label in labels],
+        hovertemplate="%{customdata}<br>cos <b>%{x:.4f}</b>, ‖e‖ <b>%{y:.4f}</b><br>"
+        "h · e <b>%{marker.color:.4f}</b><extra></extra>",
+    )  # fmt: skip
+    if x[target] > 0:
+        curve = np.linspace(max(z[target] / length / (1.05 * y.max()), 1e-3), max(float(x.max()) * 1.05, 1e-2), 200)
+        figure.add_scatter(
+            x=curve, y=z[target] / length / curve, mode="lines", hoverinfo="skip",
+            line={"color": theme.OUTLINE, "width": 1.5, "dash": "dot"},
+        )  # fmt: skip
+    figure.add_scatter(
+        x=x[list(named)],
+        y=y[list(named)],
+        mode="text",
+        text=[plotly_literal(labels[row]) for row in named],
+        textposition="top center",
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+    figure.add_scatter(
+        x=[x[target]], y=[y[target]], mode="markers", hoverinfo="skip",
+        marker={"symbol": "circle-open", "size": 13, "color": theme.OUTLINE, "line": {"width": 2.5}},
+    )  # fmt: skip
+    figure.update_layout(
+        showlegend=False,
+        xaxis={"title_text": titles[0], "showgrid": True, "gridcolor": theme.GRID, "zeroline": True, "zerolinecolor": theme.GRID},
+        yaxis={
+            "title_text": titles[1], "showgrid": True, "gridcolor": theme.GRID,
+            "range": [float(y.min()) * 0.95, float(y.max()) * 1.06],
+        },
+    )  # fmt: skip
+    return figure
+
+
+def lens_tokens(
+    probs: ArrayLike, texts: Sequence[Sequence[str]], states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]
+) -> go.Figure:
+    """Return the most probable token after every state, written in the cell, coloured by its probability.
+
+    Args:
+        probs: [state, position].
+        texts: the token's label, [state][position].
+        states: names, the first on top.
+        tokens: a label for each position.
+        titles: of the positions and of the probability.
+    """
+    figure = theme.heatmap(probs, states, tokens, kind="probability")
+    cells = figure.data[-1]
+    cells.hovertemplate = "%{y} · %{x}<br>%{customdata}<br><b>%{z:.4%}</b><extra></extra>"
+    cells.customdata = [[plotly_literal(text) for text in row] for row in texts]
+    if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT and len(tokens) <= 16:
+        cells.text = [[plotly_literal(_brief(text)) for text in row] for row in texts]
+        cells.texttemplate = "%{text}"
+    else:
+        cells.text = None
+    return _titled(figure, titles)
+
+
+def lens_target(probs: ArrayLike, states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]) -> go.Figure:
+    """Return the probability of one token after every state, [state, position]."""
+    return _titled(theme.heatmap(probs, states, tokens, kind="probability"), titles)
+
+
+def lens_ranks(ranks: ArrayLike, vocab_size: int, states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]) -> go.Figure:
+    """Return the rank of one token after every state, [state, position]: full colour at rank 1, none at the last.
+
+    Colour follows the logarithm of the rank, as 1 and 10 differ more than 1,000 and 1,010.
+    """
+    values = np.asarray(ranks, dtype=np.float64)
+    height = np.log(vocab_size / values)
+    figure = theme.heatmap(height, states, tokens, kind="amount", limit=float(np.log(max(vocab_size, 2))))
+    cells = figure.data[-1]
+    cells.customdata = np.asarray(ranks)
+    cells.hovertemplate = f"%{{y}} · %{{x}}<br>{titles[1]} <b>%{{customdata:,}}</b><extra></extra>"
+    if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT:
+        cells.text = [[f"{int(rank):,}" for rank in row] for row in values]
+        cells.texttemplate = "%{text}"
+    else:
+        cells.text = None
+    shown = [rank for rank in (1, 10, 100, 1000, 10_000, 100_000) if rank < vocab_size]
+    cells.colorbar.update(
+        tickmode="array", tickvals=[float(np.log(vocab_size / rank)) for rank in shown], ticktext=[f"{n:,}" for n in shown]
+    )
+    return _titled(figure, titles)
+
+
+def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: int, rest: str) -> go.Figure:
+    """Return what components add to a logit, in the model's order; beyond `limit` the smallest are one bar.
+
+    Args:
+        values: one a component.
+        names: of the components.
+        title: what the bars are.
+        limit: how many bars at most, the one for the rest not counted.
+        rest: the label of the bar of those left out, e.g. "the others".
+    """
+    array = np.asarray(values, dtype=np.float64)
+    kept = np.sort(np.argsort(-np.abs(array), kind="stable")[:limit])
+    labels, shown = [names[index] for index in kept], list(array[kept])
+    if len(kept) < len(array):
+        labels, shown = [*labels, rest], [*shown, array.sum() - array[kept].sum()]
+    figure = theme.bars(shown, labels, kind="signed", height=90 + 24 * len(shown))
+    figure.update_layout(xaxis_title_text=title)
+    return figure
+
+
+def contribution_grid(values: ArrayLike, blocks: Sequence[str], columns: Sequence[str], title: str) -> go.Figure:
+    """Return what each head and MLP adds to a logit: a row a block, a column a head, the MLP last."""
+    figure = theme.heatmap(values, blocks, columns, kind="signed")
+    figure.data[-1].update(texttemplate="%{z:.2f}" if np.size(values) <= MAX_CELLS_WITH_TEXT else None)
+    return _titled(figure, ("", title))
+
+
+def _titled(figure: go.Figure, titles: tuple[str, str]) -> go.Figure:
+    figure.update_layout(xaxis_title_text=titles[0])
+    figure.data[-1].colorbar.title.text = titles[1]
+    return figure
+
+
+def _brief(text: str, limit: int = 10) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,89 @@
+"""With and without, and one order against another: attention matrices, stages of the model, next tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from pages.common.escape import plotly_literal
+from pages.figures import theme
+
+ROUNDING = 1e-5  # relative differences below this are float32 rounding, not the model telling order
+
+
+def scores(
+    values: ArrayLike, labels: Sequence[str], *, probability: bool, limit: float | None, title: str
+) -> go.Figure:
+    """Return a small causal matrix [query, key]: what lies in the future is grey, few cells show their numbers."""
+    values = np.asarray(values, dtype=np.float64)
+    n = len(labels)
+    figure = theme.heatmap(
+        values,
+        labels,
+        labels,
+        kind="probability" if probability else "signed",
+        limit=limit,
+        masked=np.triu(np.ones((n, n), dtype=bool), 1),
+        column_title=title,
+        height=360,
+    )
+    cells = figure.data[-1]
+    cells.colorbar.update(len=1.0, nticks=3)
+    if n <= 6:
+        shown = [[f"{value:.1%}" if probability else theme.fmt_logit(value) for value in row] for row in values]
+        cells.update(
+            hovertext=cells.text,
+            hovertemplate="%{hovertext}<br><b>%{z:.6g}</b><extra></extra>",
+            text=[[cell if key <= query else "" for key, cell in enumerate(row)] for query, row in enumerate(shown)],
+            texttemplate="%{text}",
+        )
+    return figure
+
+
+def stage_differences(
+    values: ArrayLike, stages: Sequence[str], encodings: Sequence[str], value_title: str
+) -> go.Figure:
+    """Return how far two texts are apart at each stage [stage, encoding]; 0 up to rounding is written as 0."""
+    values = np.asarray(values, dtype=np.float64)
+    figure = theme.heatmap(
+        values, stages, encodings, kind="amount", value_title=value_title, height=130 + 32 * len(stages)
+    )
+    figure.data[-1].update(
+        hovertext=figure.data[-1].text,
+        hovertemplate="%{hovertext}<br><b>%{z:.6g}</b><extra></extra>",
+        text=[["0" if value < ROUNDING else f"{value:.3f}" for value in row] for row in values],
+        texttemplate="%{text}",
+    )
+    return figure
+
+
+def two_distributions(
+    labels: Sequence[str], first: ArrayLike, second: ArrayLike, names: tuple[str, str], value_title: str
+) -> go.Figure:
+    """Return two next-token distributions as pairs of bars, the first label on top."""
+    figure = theme.base_figure(120 + 44 * len(labels), x_title=value_title)
+    for name, probs, colour in zip(names, (first, second), theme.CATEGORICAL, strict=False):
+        probs = np.asarray(probs, dtype=np.float64)
+        figure.add_bar(
+            x=probs,
+            y=np.arange(len(labels)),
+            orientation="h",
+            name=plotly_literal(name),
+            text=[theme.fmt_probability(p) for p in probs],
+            textposition="outside",
+            cliponaxis=False,
+            marker={"color": colour},
+            customdata=[plotly_literal(label) for label in labels],
+            hovertemplate="%{customdata}<br><b>%{x:.6g}</b>",
+        )
+    figure.update_layout(barmode="group", bargap=0.25, legend={"traceorder": "normal"})
+    largest = float(max(np.max(first), np.max(second)))
+    figure.update_xaxes(range=[0, 1.18 * largest], tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID)
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(labels))), ticktext=[plotly_literal(label) for label in labels],
+        autorange="reversed",
+    )  # fmt: skip
+    return figure

@@ -1,0 +1,70 @@
+"""A text as it is generated, token by token, each as strong in colour as it was probable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import streamlit as st
+
+from pages.common.escape import visible
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class TextToken:
+    """One token of the text.
+
+    Attributes:
+        token: its bytes.
+        caption: the number under it.
+        strength: 0..1, how strong its colour is.
+        hint: one line for the pointer that rests on it.
+        kind: "prompt", "drawn", "taken" (by hand), "ahead" (after the present place), or "next" (not drawn yet).
+    """
+
+    token: bytes
+    caption: str = ""
+    strength: float = 0.0
+    hint: str = ""
+    kind: Literal["prompt", "drawn", "taken", "ahead", "next"] = "drawn"
+
+
+@st.cache_resource(show_spinner=False)
+def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
+    return st.components.v2.component(
+        "explorer_generated_text",
+        js=(_FOLDER / "generated_text.js").read_text(encoding="utf-8"),
+        css=(_FOLDER / "generated_text.css").read_text(encoding="utf-8"),
+        html='<div class="generated"></div>',
+    )
+
+
+def generated_text(
+    tokens: Sequence[TextToken],
+    *,
+    key: str,
+    label: str,
+    selected: int | None = None,
+    on_select: Callable[[int], None] | None = None,
+) -> None:
+    """Show the text.
+
+    Args:
+        tokens: in order; those of the prompt cannot be chosen.
+        key: unique on the page.
+        label: what it is, for screen readers.
+        selected: index of the chosen token.
+        on_select: called with the index the reader chose, before the page runs again.
+    """
+
+    def chosen() -> None:
+        index = st.session_state[key].get("index")
+        if on_select and isinstance(index, int) and 0 <= index < len(tokens):
+            on_select(index)
+
+    shown = [{**asdict(token), "token": "?" if token.kind == "next" else visible(token.token)} for token in tokens]
+    _part()(key=key, data={"tokens": shown, "label": label, "selected": selected}, on_index_change=chosen)

@@ -1,0 +1,77 @@
+"""From bytes to tokens, merge by merge, with a slider that moves in the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from lmcore.tokenizer.merges import MergeStep
+from lmcore.tokenizer.pieces import piece_lives
+from pages.common.escape import visible
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What the part says, in the reader's language; the braces are filled in as the slider moves."""
+
+    label: str = "Merges done"
+    start: str = "Before the first merge: {pieces} single bytes."
+    step: str = "Merge {step} of {steps}, rank {rank}: {left} + {right} → {joined}. {pieces} pieces."
+
+
+@st.cache_resource(show_spinner=False)
+def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
+    return st.components.v2.component(
+        "explorer_merge_replay",
+        js=(_FOLDER / "merge_replay.js").read_text(encoding="utf-8"),
+        css=(_FOLDER / "merge_replay.css").read_text(encoding="utf-8"),
+        html=(_FOLDER / "merge_replay.html").read_text(encoding="utf-8"),
+    )
+
+
+def replay_data(data: bytes, steps: Sequence[MergeStep]) -> dict[str, list[dict[str, str | int | None]]]:
+    """Return what the browser needs: every piece with the steps between which it stands, and each step's merge."""
+    return {
+        "pieces": [
+            {"text": visible(data[life.start : life.end]), "born": life.born, "died": life.died}
+            for life in piece_lives(data, steps)
+        ],
+        "steps": [
+            {
+                "rank": step.rank,
+                "left": visible(step.pair[0]),
+                "right": visible(step.pair[1]),
+                "joined": visible(step.pair[0] + step.pair[1]),
+                "pieces": len(step.pieces),
+            }
+            for step in steps
+        ],
+    }
+
+
+def merge_replay(
+    data: bytes, steps: Sequence[MergeStep], *, key: str, wording: Wording, step: int, on_step: Callable[[int], None]
+) -> None:
+    """Show the pieces after a number of merges.
+
+    Args:
+        data: the text's bytes.
+        steps: its merges, as `Tokenizer.replay` returns them.
+        key: unique on the page.
+        wording: the part's words.
+        step: how many merges are done to begin with.
+        on_step: called with the number the reader moved to, once the slider rests.
+    """
+
+    def moved() -> None:
+        value = st.session_state[key].get("step")
+        if isinstance(value, int) and 0 <= value <= len(steps):
+            on_step(value)
+
+    payload = {**replay_data(data, steps), "wording": asdict(wording), "step": step}
+    _part()(key=key, data=payload, on_step_change=moved)

@@ -1,0 +1,93 @@
+"""The sampling lab: a distribution reshaped in the browser, over the whole vocabulary, while a slider moves."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.common.escape import visible
+from pages.live.sampling_lab.labels import labels
+
+_FOLDER = Path(__file__).parent
+_FILES = ("reshape.js", "format.js", "bars.js", "curves.js", "stages.js", "lab.js")
+N_TEXTS = 400  # texts sent with the logits: of the most probable tokens, enough for the longest list of bars
+
+
+def script() -> str:
+    """Return the lab's files as one ES module: what they import from each other is then simply there."""
+    joined = "\n".join(_read(name) for name in _FILES)
+    return re.sub(r"^export (?!default)|^import .*\n", "", joined, flags=re.MULTILINE)
+
+
+@st.cache_resource(show_spinner=False)
+def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
+    return st.components.v2.component(
+        "explorer_sampling_lab", js=script(), css=_read("lab.css"), html=_read("lab.html")
+    )
+
+
+@st.cache_resource(show_spinner=False)
+def _channel():  # noqa: ANN202
+    return st.components.v2.component("explorer_sampling_channel", js=_read("channel.js"))
+
+
+def sampling_lab(
+    logits: np.ndarray,
+    texts: Callable[[int], bytes | str],
+    settings: Mapping[str, Any],
+    *,
+    key: str,
+    history: Sequence[int] = (),
+    on_settings: Callable[[Any], None],
+) -> None:
+    """Show the lab; one on a page.
+
+    The logits travel alone, as their own bytes, and only when they change; settings and texts are messages apart.
+
+    Args:
+        logits: [V] by id. float32 takes 4 bytes a token; float64 is for numbers that float32 would round.
+        texts: the text of a token, by id; made visible here. Asked for a few hundred ids only.
+        settings: the value of each stage, and "order", "bars", "log", "token"; what the lab shows.
+        key: unique on the page.
+        history: ids of the tokens before this position, for the penalties.
+        on_settings: called with settings as the reader left them, before the page runs again. They come from the
+            browser: check them.
+    """
+    raw = np.ascontiguousarray(logits)
+    data = raw.tobytes()
+    shown = sorted({*most_probable(raw, N_TEXTS), *history})
+
+    def told() -> None:
+        on_settings(st.session_state[key].get("settings"))
+
+    _channel()(key=f"{key}.logits", data=data, height=0)
+    _channel()(key=f"{key}.settings", data=dict(settings), height=0)
+    _part()(
+        key=key,
+        data={
+            "crc": zlib.crc32(data),
+            "float": 8 * raw.itemsize,
+            "ids": shown,
+            "texts": [visible(texts(token)) for token in shown],
+            "history": list(history),
+            "labels": labels(),
+        },
+        on_settings_change=told,
+    )
+
+
+def most_probable(logits: np.ndarray, n: int) -> list[int]:
+    """Ids of the n largest logits, in no particular order."""
+    if n >= len(logits):
+        return list(range(len(logits)))
+    return np.argpartition(-logits, n)[:n].tolist()
+
+
+def _read(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")

@@ -1,0 +1,8 @@
+// Brings one thing to the lab on the same page: the logits as bytes, or the settings. Each is a mount of its own, so
+// that a message about one never carries the other.
+export default function ({ data }) {
+  const hub = (globalThis[Symbol.for("sampling lab")] ??= {});
+  if (data instanceof Uint8Array) hub.bytes = data;
+  else hub.settings = data;
+  hub.deliver?.();
+}

@@ -1,0 +1,73 @@
+"""Tokens with id and bytes, those that share a character bracketed under it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from pages.common.escape import visible
+from pages.figures.theme import position_colour
+
+_FOLDER = Path(__file__).parent
+
+
+@st.cache_resource(show_spinner=False)
+def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
+    return st.components.v2.component(
+        "explorer_token_groups",
+        js=(_FOLDER / "token_groups.js").read_text(encoding="utf-8"),
+        css=(_FOLDER / "token_groups.css").read_text(encoding="utf-8"),
+        html='<div class="groups"></div>',
+    )
+
+
+def token_groups(
+    tokens: Sequence[bytes],
+    ids: Sequence[int],
+    groups: Sequence[tuple[int, int]],
+    *,
+    key: str,
+    label: str,
+    selected: int | None = None,
+    on_select: Callable[[int], None] | None = None,
+) -> None:
+    """Show tokens as chips: text, bytes in hexadecimal and id.
+
+    Args:
+        tokens: each token's bytes.
+        ids: each token's id.
+        groups: (first, last + 1) in tokens; a group of several is one character split over them.
+        key: unique on the page.
+        label: what the chips are, for screen readers.
+        selected: index of the selected chip.
+        on_select: called with the index the reader chose, before the page runs again; without it the chips only show.
+    """
+
+    def chip(index: int) -> dict[str, str | int]:
+        return {
+            "position": index,
+            "text": visible(tokens[index]),
+            "bytes": tokens[index].hex(" "),
+            "id": str(ids[index]),
+            "colour": position_colour(index),
+        }
+
+    def chosen() -> None:
+        position = st.session_state[key].get("position")
+        if on_select and isinstance(position, int) and 0 <= position < len(tokens):
+            on_select(position)
+
+    data = [
+        {
+            "text": visible(b"".join(tokens[first:end])) if end - first > 1 else "",
+            "chips": [chip(index) for index in range(first, end)],
+        }
+        for first, end in groups
+    ]
+    _part()(
+        key=key,
+        data={"groups": data, "label": label, "selected": selected, "selectable": on_select is not None},
+        on_position_change=chosen,
+    )

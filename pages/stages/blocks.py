@@ -1,0 +1,116 @@
+"""Transformer blocks: the model opened down to a head, a query, a unit, a number."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.common import link, page, session, widgets
+from pages.common.text import _
+from pages.live.model_map import model_map
+from pages.stages.blocks import attention, mlp, residual, tensors
+from pages.stages.blocks.chosen import Chosen
+from pages.stages.blocks.diagram import diagram, shape_line
+
+VIEWS = ("attention", "residual", "mlp", "tensors")
+
+
+def choose(key: str, value: int | str) -> None:
+    """Take what was clicked in the diagram."""
+    st.session_state["blocks.view" if key == "view" else key] = value
+    if key == "head":
+        st.session_state["blocks.view"] = "attention"
+
+
+def current_position(length: int) -> int:
+    """Return the position chosen so far, the last one to begin with."""
+    position = link.remember("position", None, int)
+    return length - 1 if position is None else min(max(position, 0), length - 1)
+
+
+page.header(
+    _("Transformer blocks"),
+    _(
+        "Each block reads the residual stream twice and adds to it twice: attention moves information between "
+        "positions, the MLP works on each position alone."
+    ),
+)
+found = session.require_tokens()
+lm, trace = session.language_model(), session.trace()
+config, length = lm.config, len(found.ids)
+names = dict(zip(VIEWS, (_("Attention"), _("Residual stream"), _("MLP"), _("All tensors")), strict=True))
+
+map_place = st.container()
+view = widgets.choice("blocks.view", _("Look at"), VIEWS, "attention", format_func=names.__getitem__)
+explanation = st.container()
+controls, picture = page.workbench()
+with controls:
+    layer = widgets.layer_picker()
+    head = widgets.head_picker() if view == "attention" else 0
+    position = length - 1
+    if view == "attention":
+        pattern = trace[f"blocks.{layer}.attn.pattern"][head]
+        position = widgets.position_picker(
+            label=_("Query: choose a token. The fuller a token's colour, the more this query attends to it."),
+            strength=pattern[current_position(length)].tolist(),
+        )
+    elif view != "tensors":
+        position = widgets.position_picker()
+    chosen = Chosen(lm, found, trace, layer, head, position)
+    quantity = residual.quantity_picker() if view == "residual" else ""
+    count = mlp.count_picker(chosen) if view == "mlp" else 0
+    tensor = tensors.pick(chosen) if view == "tensors" else ("", 0, 0)
+
+with map_place:
+    title = _("Block {i} of {name}").format(i=layer, name=lm.name)
+    model_map(
+        diagram(config, length, layer, head if view == "attention" else None, view, title),
+        key="model-map",
+        label=_("The model with its sizes; choose a block, a head or a part"),
+        on_choose=choose,
+    )
+
+equations = {"attention": attention.equations, "residual": residual.equations, "mlp": mlp.equations}
+with explanation:
+    for latex in equations[view](chosen) if view in equations else ():
+        page.equation(latex)
+    if view in equations:
+        st.code(shape_line(config, length, view), language=None)
+
+with picture:
+    if view == "attention":
+        attention.patterns(chosen)
+    elif view == "residual":
+        residual.show(chosen, quantity)
+    elif view == "mlp":
+        mlp.show(chosen, count)
+    else:
+        tensors.show(chosen, *tensor)
+
+if view == "attention":
+    attention.one_query(chosen)
+    page.snippet(attention.snippet(chosen))
+elif view == "residual":
+    residual.at_position(chosen)
+    page.snippet(residual.snippet(chosen))
+elif view == "mlp":
+    page.snippet(mlp.snippet(chosen, count))
+else:
+    tensors.table(chosen)
+    page.snippet(tensors.snippet(chosen, tensor[0]))
+
+page.try_next(
+    page.Suggestion(
+        _("Swap who likes whom: which weights change?"),
+        "blocks",
+        {"prompt": "小红喜欢小明", "blocks.view": "attention"},
+    ),
+    page.Suggestion(
+        _("Apple the company: where does its last token look?"),
+        "blocks",
+        {"prompt": "Apple released a new", "blocks.view": "attention"},
+    ),
+    page.Suggestion(_("How much does each component add?"), "blocks", {"blocks.view": "residual", "quantity": "added"}),
+    page.Suggestion(
+        _("What would the model say after each block? The logit lens shows it."), "logits", {"logits.view": "lens"}
+    ),
+)

@@ -1,0 +1,187 @@
+"""Attention: the patterns of all heads, and one query worked out number by number."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from lmcore import ModelConfig
+from lmcore.analysis import QueryAttention, attention_of_query
+from pages.common import page
+from pages.common.text import _, ngettext, visible
+from pages.figures import blocks as figures
+from pages.figures.theme import fmt_logit, fmt_probability
+from pages.stages.blocks.chosen import Chosen
+
+MAX_KEYS = 40  # more than these are not drawn one by one
+
+
+def equations(chosen: Chosen) -> tuple[str, ...]:
+    """Return what one head computes, with this model's sizes."""
+    config, length = chosen.config, len(chosen.labels)
+    bias = "+ b" if config.position_encoding in ("alibi", "relative") else ""
+    rotate = r"\mathrm{RoPE}" if config.position_encoding == "rope" else ""
+    q, k = (rf"{rotate}({name})" if rotate else name for name in ("q", "k"))
+    tall, wide = rf"[{length},\,{config.d_head}]", rf"[{config.d_head},\,{length}]"
+    product = rf"\underset{{{tall}}}{{{q}}}\;\underset{{{wide}}}{{{k}^{{\top}}}}"
+    pattern = (
+        rf"\underset{{[{length},\,{length}]}}{{\mathrm{{pattern}}}} = \mathrm{{softmax}}\!\left(\mathrm{{mask}}\!\left("
+        rf"\frac{{{product}}}{{\sqrt{{{config.d_head}}}}}{bias}\right)\right),\qquad "
+        rf"\underset{{{tall}}}{{z}} = \mathrm{{pattern}}\;\underset{{{tall}}}{{v}}"
+    )
+    return (pattern,)
+
+
+def patterns(chosen: Chosen) -> None:
+    """Show the patterns of all heads and the chosen one large."""
+    trace = chosen.trace[f"blocks.{chosen.layer}.attn.pattern"].numpy()
+    page.figure(
+        figures.pattern(trace[chosen.head], chosen.labels, chosen.position, (_("Query"), _("Key"), _("Weight"))),
+        "pattern",
+        _("Heat map of the attention weights of one head: a row a query, a column a key; future keys are grey."),
+    )
+    st.caption(_sharing(chosen.config, chosen.head))
+    if chosen.config.n_heads > 1:
+        page.figure(
+            figures.all_patterns(trace, chosen.head, _("Head")),
+            "patterns",
+            _("The attention patterns of all heads of this block side by side; the chosen one is outlined."),
+        )
+        if len(chosen.labels) > figures.MAX_THUMBNAIL:
+            st.caption(_("Each cell of a small picture is the largest weight of a patch of the pattern."))
+
+
+def one_query(chosen: Chosen) -> None:
+    """Work out the attention of the chosen query."""
+    step = attention_of_query(chosen.trace, chosen.layer, chosen.head, chosen.position)
+    st.subheader(_("One query, worked out"), anchor=False)
+    _worked_equation(step, chosen)
+    kept = _keys_to_draw(step)
+    labels = [chosen.labels[key] for key in kept]
+    if len(kept) < len(step.weights):
+        rest = 1 - step.weights[kept].sum().item()
+        st.caption(
+            _(
+                "Drawn are the {n} keys of the largest weight; the others together weigh {rest}. The table has all."
+            ).format(n=len(kept), rest=fmt_probability(max(rest, 0.0)))
+        )
+    st.markdown(_("**1 · q and k.** The query's vector, and below it the key of every token."))
+    page.figure(
+        figures.vectors(
+            [step.q.numpy(), *step.k[kept].numpy()],
+            [f"q:{chosen.labels[chosen.position]}", *(f"k:{label}" for label in labels)],
+            "d_head",
+            _("Value"),
+            marked=0,
+        ),
+        "query-keys",
+        _("Heat map: the query's vector on top, the keys' vectors below it."),
+    )
+    st.markdown(
+        _(
+            "**2 · Scores, mask, softmax.** q·k divided by the square root of d_head; keys in the future are masked "
+            "(grey) and get no weight at all; softmax makes weights that sum to 1."
+        )
+    )
+    page.figure(
+        figures.scores_to_weights(
+            step.scores[kept].numpy(),
+            step.weights[kept].numpy(),
+            step.hidden[kept].tolist(),
+            labels,
+            (_("Score"), _("Weight")),
+        ),
+        "scores-weights",
+        _("Two bar charts side by side: the score of every key, and its weight after the mask and softmax."),
+    )
+    st.markdown(_("**3 · Weighted values.** Each token's v times its weight; their sum is z, what this head read."))
+    page.figure(
+        figures.vectors(
+            [*step.weighted_values[kept].numpy(), step.z.numpy()],
+            [*(f"v:{label}" for label in labels), "z"],
+            "d_head",
+            _("Value"),
+            marked=len(kept),
+        ),
+        "weighted-values",
+        _("Heat map: a row for each token's weighted value, and z, their sum, at the bottom."),
+    )
+    page.numbers_table(_table(step, chosen), "attention", {"weight": "probability", **_LOGITS})
+
+
+_LOGITS = dict.fromkeys(("q·k", "q·k/√d_head", "bias", "score", "‖v‖", "weight·‖v‖"), "number")
+
+
+def _table(step: QueryAttention, chosen: Chosen) -> pd.DataFrame:
+    columns: dict[str, object] = {
+        _("Key"): range(len(step.weights)),
+        _("Token"): [visible(token) for token in chosen.found.tokens],
+        "q·k": step.products.numpy(),
+        "q·k/√d_head": step.scaled.numpy(),
+    }
+    if step.bias is not None:
+        columns |= {"bias": step.bias.numpy(), "score": step.scores.numpy()}
+    columns |= {
+        _("Masked"): step.hidden.numpy(),
+        "weight": step.weights.masked_fill(step.hidden, float("nan")).numpy(),
+        "‖v‖": step.v.norm(dim=-1).numpy(),
+        "weight·‖v‖": step.weighted_values.norm(dim=-1).masked_fill(step.hidden, float("nan")).numpy(),
+    }
+    return pd.DataFrame(columns)
+
+
+def _worked_equation(step: QueryAttention, chosen: Chosen) -> None:
+    key, query, d_head = int(step.weights.argmax()), chosen.position, chosen.config.d_head
+    bias = "" if step.bias is None else f" + ({step.bias[key]:.3f})"
+    total = step.scores[~step.hidden].exp().sum().item()
+    st.latex(
+        rf"\frac{{q_{{{query}}}\cdot k_{{{key}}}}}{{\sqrt{{{d_head}}}}}{'+b' if bias else ''} = "
+        rf"\frac{{{step.products[key]:.3f}}}{{{d_head**0.5:.3f}}}{bias} = {step.scores[key]:.3f},\qquad "
+        rf"\frac{{e^{{{step.scores[key]:.3f}}}}}{{\sum_{{j\le {query}}} e^{{s_j}}}} = "
+        rf"\frac{{{step.scores[key].exp():.4g}}}{{{total:.4g}}} = {100 * step.weights[key]:.2f}\,\%"
+    )
+    shown = _("Position {query} gives its largest weight, {weight}, to position {key} (score {score}).")
+    st.caption(
+        shown.format(
+            query=query,
+            weight=fmt_probability(step.weights[key].item()),
+            key=key,
+            score=fmt_logit(step.scores[key].item()),
+        )
+    )
+
+
+def _keys_to_draw(step: QueryAttention) -> list[int]:
+    heaviest = step.weights.argsort(descending=True, stable=True)[:MAX_KEYS]
+    return sorted(heaviest.tolist())
+
+
+def _sharing(config: ModelConfig, head: int) -> str:
+    """Say from the config how the heads share keys and values."""
+    if config.n_kv_heads == config.n_heads:
+        said = ngettext(
+            "Multi-head attention (MHA): {n} head with its own q, k and v.",
+            "Multi-head attention (MHA): {n} heads, each with its own q, k and v.",
+            config.n_heads,
+        )
+        return said.format(n=config.n_heads)
+    group = config.n_heads // config.n_kv_heads
+    kv_head = head // group
+    if config.n_kv_heads == 1:
+        return _("Multi-query attention (MQA): all {n} heads share one k and v.").format(n=config.n_heads)
+    return _(
+        "Grouped-query attention (GQA): {n} heads share {kv} pairs of k and v; "
+        "heads {first} to {last} read number {used}."
+    ).format(
+        n=config.n_heads, kv=config.n_kv_heads, first=kv_head * group, last=kv_head * group + group - 1, used=kv_head
+    )
+
+
+def snippet(chosen: Chosen) -> str:
+    """Return the code for this section."""
+    return chosen.snippet(
+        f'pattern = trace["blocks.{chosen.layer}.attn.pattern"][{chosen.head}]    # [query, key]\n'
+        "step = lmcore.analysis.attention_of_query(\n"
+        f"    trace, block={chosen.layer}, head={chosen.head}, position={chosen.position}\n)\n"
+        "print(step.scores, step.weights, step.z)"
+    ).replace("import lmcore\n", "import lmcore.analysis\n")

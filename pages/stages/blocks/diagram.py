@@ -1,0 +1,112 @@
+"""What the diagram of the model says: names, sizes, choices."""
+
+from __future__ import annotations
+
+from lmcore import ModelConfig
+from pages.live.model_map import BlockMap, ModelMap, Node
+
+NORMS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
+
+
+def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view: str, title: str) -> ModelMap:
+    """Return the model as a diagram for a text of some length, one block of it opened.
+
+    Args:
+        config: the model's.
+        length: tokens of the text, S.
+        layer: index of the opened block.
+        head: the chosen head, or None.
+        view: the chosen section; "attention", "residual" and "mlp" have their place in the diagram.
+        title: what to call the opened block.
+    """
+    stream = f"[{length}, {config.d_model}]"
+    vocabulary = f"[{config.vocab_size}, {config.d_model}]"
+    residual, attention, mlp = (("view", name) for name in ("residual", "attention", "mlp"))
+    before = [
+        Node("ids", f"[{length}]"),
+        Node("token_embedding", stream, f"E {vocabulary}"),
+    ]
+    if config.position_encoding in ("learned", "sinusoidal"):
+        before.append(Node(f"+ {config.position_encoding}", stream, "position_embedding"))
+    after = (
+        Node("final_norm", stream, NORMS[config.norm]),
+        Node(
+            "head",
+            f"[{length}, {config.vocab_size}]",
+            f"W = E {vocabulary}" if config.tie_embeddings else f"W {vocabulary}",
+        ),
+    )
+    opened = BlockMap(
+        title,
+        states=(
+            Node("resid_pre", stream, choice=residual, selected=view == "residual"),
+            Node("resid_mid", stream, choice=residual, selected=view == "residual"),
+            Node("resid_post", stream, choice=residual, selected=view == "residual"),
+        ),
+        attention=(
+            Node("attn_norm", stream, NORMS[config.norm]),
+            Node("attn", _heads_shape(config, length), _position_note(config), attention, view == "attention"),
+            Node("attn.out", stream, f"W_out [{config.d_model}, {config.n_heads * config.d_head}]"),
+        ),
+        heads=[Node(str(index), choice=("head", index), selected=index == head) for index in range(config.n_heads)],
+        mlp=(
+            Node("mlp_norm", stream, NORMS[config.norm]),
+            Node("mlp", f"[{length}, {config.d_mlp}]", mlp_name(config), mlp, view == "mlp"),
+            Node("mlp.out", stream, f"W_down [{config.d_model}, {config.d_mlp}]"),
+        ),
+    )
+    blocks = [Node(str(index), choice=("layer", index), selected=index == layer) for index in range(config.n_layers)]
+    return ModelMap(before, blocks, after, opened)
+
+
+def shape_line(config: ModelConfig, length: int, view: str) -> str:
+    """Return how shapes change along the chosen part of a block: once in letters, once in this model's numbers."""
+    size = {
+        "S": length, "d_model": config.d_model, "H": config.n_heads, "d_head": config.d_head, "d_mlp": config.d_mlp,
+        "H * d_head": config.n_heads * config.d_head,
+    }  # fmt: skip
+    steps: dict[str, list[tuple[str, ...]]] = {
+        "attention": [
+            ("S", "d_model"), ("H", "S", "d_head"), ("H", "S", "S"), ("H", "S", "d_head"), ("S", "H * d_head"),
+            ("S", "d_model"),
+        ],
+        "residual": [("S", "d_model")] * 3,
+        "mlp": [("S", "d_model"), ("S", "d_mlp"), ("S", "d_model")],
+    }  # fmt: skip
+    names = {
+        "attention": ["attn_norm.out", "q", "pattern", "z", "", "attn.out"],
+        "residual": ["resid_pre", "resid_mid", "resid_post"],
+        "mlp": ["mlp_norm.out", "post", "mlp.out"],
+    }[view]
+    shapes = [[f"[{', '.join(shape)}]", f"[{', '.join(str(size[axis]) for axis in shape)}]"] for shape in steps[view]]
+    columns = [[name, *pair] for name, pair in zip(names, shapes, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    joints = ("   ", " → ", " → ")
+    return "\n".join(
+        joint.join(column[row].ljust(width) for column, width in zip(columns, widths, strict=True)).rstrip()
+        for row, joint in enumerate(joints)
+    )
+
+
+def mlp_name(config: ModelConfig) -> str:
+    """Return what the field calls this MLP.
+
+    >>> mlp_name(ModelConfig(vocab_size=9, d_model=4, n_layers=1, n_heads=1, context_length=8))
+    'SwiGLU'
+    """
+    if config.gated_mlp:
+        return {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "relu": "ReGLU"}[config.activation]
+    return {"silu": "SiLU", "gelu": "GELU", "gelu_tanh": "GELU", "relu": "ReLU"}[config.activation]
+
+
+def _heads_shape(config: ModelConfig, length: int) -> str:
+    queries = f"q [{config.n_heads}, {length}, {config.d_head}]"
+    return f"{queries}  k v [{config.n_kv_heads}, {length}, {config.d_head}]"
+
+
+def _position_note(config: ModelConfig) -> str:
+    return {
+        "rope": "RoPE: q, k rotated",
+        "alibi": "ALiBi: bias on scores",
+        "relative": "relative: bias on scores",
+    }.get(config.position_encoding, "")

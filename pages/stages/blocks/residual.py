@@ -1,0 +1,90 @@
+"""The residual stream: lengths, what was added, how far it turned, and what the norm layers divide by."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from lmcore.analysis import norm_scales, residual_stream
+from pages.common import page, widgets
+from pages.common.text import _
+from pages.figures import blocks as figures
+from pages.stages.blocks.chosen import Chosen
+
+
+def equations(chosen: Chosen) -> tuple[str, ...]:
+    """Return the two residual steps of a block, and its norm, with this model's sizes."""
+    size = rf"[{len(chosen.labels)},\,{chosen.config.d_model}]"
+    mean = rf"\tfrac{{1}}{{{chosen.config.d_model}}}\sum_i x_i^2+\epsilon"
+    scale = rf"\sqrt{{{mean}}}" if chosen.config.norm == "rmsnorm" else r"\sqrt{\mathrm{var}(x)+\epsilon}"
+    centred = "x" if chosen.config.norm == "rmsnorm" else r"(x-\bar{x})"
+    return (
+        rf"\underset{{{size}}}{{\mathrm{{resid\_mid}}}} = \mathrm{{resid\_pre}} + "
+        rf"\mathrm{{attn}}(\mathrm{{norm}}(\mathrm{{resid\_pre}})),\qquad "
+        rf"\mathrm{{resid\_post}} = \mathrm{{resid\_mid}} + \mathrm{{mlp}}(\mathrm{{norm}}(\mathrm{{resid\_mid}}))",
+        rf"\mathrm{{norm}}(x)=\frac{{{centred}}}{{\mathrm{{scale}}}}\,g,\qquad \mathrm{{scale}}={scale}",
+    )
+
+
+def quantity_picker() -> str:
+    """Let the reader choose what to see of the stream."""
+    names = {
+        "length": _("Length"),
+        "added": _("Added"),
+        "cosine": _("Cosine"),
+        "scale": _("Norm scale"),
+    }
+    return widgets.select("quantity", _("Quantity"), list(names), "length", format_func=names.__getitem__)
+
+
+def show(chosen: Chosen, quantity: str) -> None:
+    """Show one quantity by place in the model and position."""
+    stream = residual_stream(chosen.trace)
+    scale_names, scales = norm_scales(chosen.trace)
+    names, values, said = {
+        "length": (stream.states, stream.norms, _("Length of the vector")),
+        "added": (stream.additions, stream.added_norms, _("Length of what was added")),
+        "cosine": (stream.states[1:], stream.cosines, _("Cosine with the state before")),
+        "scale": (scale_names, scales, _("What the norm divides by")),
+    }[quantity]
+    page.figure(
+        figures.stream(
+            values.numpy(), names, chosen.labels, chosen.position, (_("Position"), said), signed=quantity == "cosine"
+        ),
+        "stream",
+        _("Heat map: a row for each place in the model, a column for each position."),
+    )
+
+
+def at_position(chosen: Chosen) -> None:
+    """Show what each component added at the chosen position, and the table."""
+    stream = residual_stream(chosen.trace)
+    at = chosen.position
+    st.subheader(_("What each component added here"), anchor=False)
+    page.figure(
+        figures.additions(stream.added_norms[:, at].numpy(), stream.additions, _("Length of what was added")),
+        "additions",
+        _("Bars: the length of the vector that each attention and each MLP added at the chosen position."),
+    )
+    _scale_names, scales = norm_scales(chosen.trace)
+    frame = pd.DataFrame(
+        {
+            _("State"): stream.states,
+            "‖x‖": stream.norms[:, at].numpy(),
+            _("Added by"): ["", *stream.additions],
+            "‖added‖": [None, *stream.added_norms[:, at].tolist()],
+            "cosine": [None, *stream.cosines[:, at].tolist()],
+            "scale": scales[:, at].numpy(),
+        }
+    )
+    st.caption(_("scale is what the norm layer that reads this state divides by; the final norm reads the last one."))
+    page.numbers_table(frame, "residual", dict.fromkeys(("‖x‖", "‖added‖", "cosine", "scale"), "number"))
+
+
+def snippet(chosen: Chosen) -> str:
+    """Return the code for this section."""
+    return chosen.snippet(
+        "stream = lmcore.analysis.residual_stream(trace)\n"
+        f"for name, length in zip(stream.states, stream.norms[:, {chosen.position}]):\n"
+        "    print(name, length.item())"
+    ).replace("import lmcore\n", "import lmcore.analysis\n")

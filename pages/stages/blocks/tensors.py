@@ -1,0 +1,116 @@
+"""Every tensor of the pass, by name: what it is, a picture of a slice, downloads."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from lmcore import Trace
+from lmcore.analysis import summarise
+from pages.common import page, widgets
+from pages.common.text import _
+from pages.figures import blocks as figures
+from pages.stages.blocks.chosen import Chosen
+
+MAX_COLUMNS = 256
+_TOKEN_AXES = ("position", "query", "key")
+
+
+def pick(chosen: Chosen) -> tuple[str, int, int]:
+    """Let the reader choose a tensor, the index along its leading axis, and where the picture begins."""
+    names = list(chosen.trace)
+    name = widgets.select("tensor", _("Tensor"), names, f"blocks.{chosen.layer}.attn.pattern")
+    tensor, axes = chosen.trace[name], chosen.trace.axes(name)
+    index = widgets.slider("slice", axes[0], 0, len(tensor) - 1, 0) if tensor.ndim == 3 else 0
+    first = 0
+    if tensor.shape[-1] > MAX_COLUMNS:
+        last = (tensor.shape[-1] - 1) // MAX_COLUMNS
+        part = widgets.slider(
+            "part", _("Part of {axis}, {n} at a time").format(axis=axes[-1], n=MAX_COLUMNS), 0, last, 0
+        )
+        first = part * MAX_COLUMNS
+    return name, index, first
+
+
+def show(chosen: Chosen, name: str, index: int, first: int) -> None:
+    """Show a slice as a heat map, and the downloads."""
+    tensor, axes = chosen.trace[name], chosen.trace.axes(name)
+    matrix = tensor[index] if tensor.ndim == 3 else tensor if tensor.ndim == 2 else tensor[None]
+    row_axis, column_axis = axes[-2:] if len(axes) > 1 else ("", axes[0])
+    columns = _labels(column_axis, matrix.shape[1], chosen.labels)[first : first + MAX_COLUMNS]
+    rows = _labels(row_axis, matrix.shape[0], chosen.labels) if row_axis else [name.rsplit(".", 1)[-1]]
+    shown = matrix[:, first : first + MAX_COLUMNS].numpy()
+    page.figure(
+        figures.tensor(shown, rows, columns, (row_axis, column_axis), name),
+        "tensor-picture",
+        _("Heat map of the chosen tensor, or of a slice of it."),
+    )
+    file_name, trace = name.replace(".", "_"), chosen.trace
+    one, two, three = st.columns(3)
+    one.download_button(
+        _("This tensor as CSV"),
+        lambda: to_csv(trace, name),
+        f"{file_name}.csv",
+        "text/csv",
+        key="tensor.csv",
+        on_click="ignore",
+    )
+    two.download_button(
+        _("This tensor as NPZ"), lambda: to_npz(trace, [name]), f"{file_name}.npz", key="tensor.npz", on_click="ignore"
+    )
+    three.download_button(
+        _("All tensors as NPZ"), lambda: to_npz(trace, list(trace)), "trace.npz", key="trace.npz", on_click="ignore"
+    )
+
+
+def table(chosen: Chosen) -> None:
+    """Show one line about each tensor."""
+    rows = summarise(chosen.trace)
+    frame = pd.DataFrame(
+        {
+            _("Tensor"): [row.name for row in rows],
+            _("Axes"): [", ".join(row.axes) for row in rows],
+            _("Shape"): [str(list(row.shape)) for row in rows],
+            "dtype": [row.dtype for row in rows],
+            "min": [row.minimum for row in rows],
+            "mean": [row.mean for row in rows],
+            "max": [row.maximum for row in rows],
+            _("Not finite"): [row.not_finite for row in rows],
+        }
+    )
+    st.subheader(_("Every tensor of this pass"), anchor=False)
+    page.numbers_table(frame, "tensors", dict.fromkeys(("min", "mean", "max"), "number"))
+
+
+def to_csv(trace: Trace, name: str) -> bytes:
+    """Return a tensor as CSV: a column for each index but the last, then one for each entry of the last axis."""
+    tensor, axes = trace[name].numpy(), trace.axes(name)
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    frame = pd.DataFrame(rows, columns=[f"{axes[-1]} {index}" for index in range(rows.shape[1])])
+    places = np.indices(tensor.shape[:-1]).reshape(tensor.ndim - 1, -1)
+    for column, (axis, place) in enumerate(zip(axes[:-1], places, strict=True)):
+        frame.insert(column, axis, place)
+    return frame.to_csv(index=False).encode("utf-8")
+
+
+def to_npz(trace: Trace, names: Sequence[str]) -> bytes:
+    """Return tensors as a NumPy archive, each under its name in the trace."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **{name: trace[name].numpy() for name in names})
+    return file.getvalue()
+
+
+def snippet(chosen: Chosen, name: str) -> str:
+    """Return the code for this section."""
+    return chosen.snippet(
+        f"print(trace[{name!r}], trace.axes({name!r}))\nfor name, tensor in trace.items():\n"
+        "    print(name, trace.axes(name), tuple(tensor.shape))"
+    )
+
+
+def _labels(axis: str, size: int, tokens: Sequence[str]) -> list[str]:
+    return list(tokens) if axis in _TOKEN_AXES else [str(index) for index in range(size)]

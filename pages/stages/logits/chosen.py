@@ -1,0 +1,64 @@
+"""What the reader has chosen on the logits page, handed to its sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+import lmcore
+from lmcore import Encoding, LanguageModel, ModelConfig
+from lmcore.corpus import Truth
+from pages.common import session
+from pages.figures.labels import token_labels, vocabulary_label
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The text, its logits, a position, and two tokens to follow by their ids."""
+
+    lm: LanguageModel
+    found: Encoding
+    logits: Tensor
+    position: int
+    target: int
+    rival: int
+
+    @property
+    def config(self) -> ModelConfig:
+        """The model's config."""
+        return self.lm.config
+
+    @property
+    def labels(self) -> list[str]:
+        """A label for each position."""
+        return token_labels(self.found.tokens)
+
+    def name(self, token_id: int) -> str:
+        """Return the label of a token of the vocabulary."""
+        return vocabulary_label(token_id, self.lm.tokenizer.token_bytes(token_id))
+
+    def snippet(self, imports: str, lines: str) -> str:
+        """Return code that runs this very pass, followed by some lines."""
+        return (
+            f"import lmcore{imports}\n"
+            f"lm = lmcore.load({self.lm.name!r})\n"
+            f"ids = lm.tokenizer.encode({self.found.text!r}).ids\n"
+            f"trace = lmcore.Trace()\nlogits = lm(ids, trace=trace)    # [{len(self.found.ids)}, {self.config.vocab_size}]\n"
+            f"{lines}"
+        )
+
+
+def grammar(lm: LanguageModel) -> Truth | None:
+    """Return the small world's own distribution for a model that learned it, else None."""
+    if lm.name not in lmcore.builtin.names():
+        return None
+    # One tokenizer for all of them: the scenes are encoded once for each tokenizer object.
+    return Truth(session.language_model(lmcore.builtin.DEFAULT).tokenizer)
+
+
+def grammar_probs(chosen: Chosen) -> np.ndarray | None:
+    """Return the grammar's distribution after the chosen position, or None outside its language."""
+    truth = grammar(chosen.lm)
+    return None if truth is None else truth.next_token_probs(chosen.found.ids[: chosen.position + 1])

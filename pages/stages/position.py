@@ -1,0 +1,52 @@
+"""Position encoding: what tells a model where a token stands, and what it does without."""
+
+from __future__ import annotations
+
+from pages.common import page, widgets
+from pages.common.text import _
+from pages.stages.position import learned, order, rope, score_bias, sinusoidal
+
+VIEWS = {
+    "order": order.show,
+    "sinusoidal": sinusoidal.show,
+    "learned": learned.show,
+    "rope": rope.show,
+    "alibi": score_bias.show_alibi,
+    "relative": score_bias.show_relative,
+}
+titles = {
+    "order": _("Who likes whom"),
+    "sinusoidal": _("Sinusoidal"),
+    "learned": _("Learned"),
+    "rope": "RoPE",
+    "alibi": "ALiBi",
+    "relative": _("Relative bias"),
+}
+
+page.header(
+    _("Position encoding"),
+    _("Attention weighs a set of tokens; a position encoding tells the model in which order they stand."),
+)
+VIEWS[widgets.choice("position.view", _("View"), list(VIEWS), "order", format_func=titles.__getitem__)]()
+page.try_next(
+    page.Suggestion(
+        _("The last tokens differ when the sentence stops after the name: compare again."),
+        "position",
+        {"position.view": "order", "position.pair": "names"},
+    ),
+    page.Suggestion(
+        _("A base of 100 makes every sinusoid fast: positions 600 apart look alike."),
+        "position",
+        {"position.view": "sinusoidal", "position.base": 100, "position.length": 512},
+    ),
+    page.Suggestion(
+        _("Six heads are not a power of two: see ALiBi's rule for the slopes."),
+        "position",
+        {"position.view": "alibi", "position.n_heads": 6},
+    ),
+    page.Suggestion(
+        _("Rotated queries and keys meet in the attention scores: open the block."),
+        "blocks",
+        {"prompt": "小明喜欢小红"},
+    ),
+)

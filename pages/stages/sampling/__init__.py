@@ -1,0 +1,1 @@
+"""The parts of the sampling page, one file each."""

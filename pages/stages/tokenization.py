@@ -1,0 +1,53 @@
+"""Tokenization: a text becomes ids, byte by byte and merge by merge, and an id is only a name."""
+
+from __future__ import annotations
+
+from pages.common import page, session, widgets
+from pages.common.text import _
+from pages.stages.tokenization import merges, names, special, tokens, toy
+
+VIEWS = {"tokens": tokens.show, "merges": merges.show, "special": special.show, "whose": toy.show, "names": names.show}
+titles = {
+    "tokens": _("Tokens"),
+    "merges": _("Merges"),
+    "special": _("Special strings"),
+    "whose": _("Whose ids"),
+    "names": _("An id is a name"),
+}
+
+lm = session.language_model()
+page.header(
+    _("Tokenization"),
+    _(
+        "A tokenizer cuts the text's bytes into pieces of its vocabulary. "
+        "The model is given the ids of these pieces and nothing else."
+    ),
+)
+text = _("text")
+parts = {
+    _("special"): len(lm.tokenizer.special_tokens),
+    _("bytes"): 256,
+    _("merges"): len(lm.tokenizer.merges),
+}
+page.equation(
+    rf"\text{{{text}}} \longrightarrow \text{{UTF-8}} \longrightarrow (t_1, \dots, t_S), \qquad "
+    r"t_i \in \{0, \dots, V-1\}, \qquad V = "
+    + " + ".join(rf"\underbrace{{{n}}}_{{\text{{{name}}}}}" for name, n in parts.items())
+    + f" = {lm.tokenizer.vocab_size}"
+)
+view = widgets.choice("tokenization.view", _("View"), list(VIEWS), "tokens", format_func=titles.__getitem__)
+follow = VIEWS[view](lm) or ()
+page.try_next(
+    *follow,
+    page.Suggestion(
+        _("An emoji of four bytes, and a rare character of three: which tokens share it?"),
+        "tokenization",
+        {"prompt": "我喜欢😊和龘", "tokenization.view": "tokens"},
+    ),
+    page.Suggestion(
+        _("Watch the merges of 今天天气: which characters are joined first?"),
+        "tokenization",
+        {"prompt": "今天天气", "tokenization.view": "merges", "merge_step": 0},
+    ),
+    page.Suggestion(_("Each id picks one row of a table: the embedding"), "embedding"),
+)

@@ -1,0 +1,81 @@
+"""The merges that turn bytes into tokens, one after another."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from lmcore import LanguageModel
+from pages.common import link, page
+from pages.common.text import _, visible
+from pages.figures import tokenization as figures
+from pages.live.merge_replay import Wording, merge_replay
+from pages.stages.tokenization.common import require_text
+
+MAX_CHARACTERS = 120  # of the text are replayed: more pieces than a reader can follow
+
+CODE = """
+import lmcore
+
+tokenizer = lmcore.load({name!r}).tokenizer
+steps = tokenizer.replay({text!r})
+for step in steps:
+    print(step.rank, step.pair, len(step.pieces))
+assert not steps or steps[-1].pieces == tokenizer.encode({text!r}).tokens
+"""
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view."""
+    text = require_text()
+    if len(text) > MAX_CHARACTERS:
+        st.caption(_("The first {n} characters of the prompt are replayed.").format(n=MAX_CHARACTERS))
+        text = text[:MAX_CHARACTERS]
+    data, steps = text.encode(), lm.tokenizer.replay(text)
+    st.markdown(
+        _(
+            "Training put {n:,} pairs of pieces in order. The text starts as single bytes; of all neighbours, the pair "
+            "that was learned first (the lowest rank) is joined, wherever it occurs, until no pair is in the list."
+        ).format(n=len(lm.tokenizer.merges))
+    )
+    step = link.remember("merge_step", 0, int)
+    if not 0 <= step <= len(steps):
+        step = st.session_state["merge_step"] = min(max(step, 0), len(steps))
+    merge_replay(
+        data,
+        steps,
+        key="merges.replay",
+        step=step,
+        on_step=lambda moved: st.session_state.update(merge_step=moved),
+        wording=Wording(
+            label=_("Merges done"),
+            start=_("Before the first merge: {pieces} single bytes."),
+            step=_("Merge {step} of {steps}, rank {rank}: {left} + {right} → {joined}. {pieces} pieces."),
+        ),
+    )
+    if not steps:
+        st.info(_("No pair of neighbours is in the list: the tokens are the single bytes."))
+    counts = [len(data), *(len(step.pieces) for step in steps)]
+    joined = [f"{visible(s.pair[0])} + {visible(s.pair[1])} · {_('rank')} {s.rank}" for s in steps]
+    page.figure(
+        figures.pieces_left(counts, joined, x_title=_("merges done"), y_title=_("pieces"), step=step),
+        "merges.pieces",
+        _("How many pieces are left after each merge: from {start} bytes down to {end} tokens.").format(
+            start=counts[0], end=counts[-1]
+        ),
+    )
+    page.numbers_table(
+        pd.DataFrame(
+            {
+                _("merge"): range(1, len(steps) + 1),
+                _("rank"): [s.rank for s in steps],
+                _("left"): [visible(s.pair[0]) for s in steps],
+                _("right"): [visible(s.pair[1]) for s in steps],
+                _("joined"): [visible(b"".join(s.pair)) for s in steps],
+                _("joined (hex)"): [b"".join(s.pair).hex(" ") for s in steps],
+                _("pieces left"): counts[1:],
+            }
+        ),
+        "merges",
+    )
+    page.snippet(CODE.format(name=lm.name, text=text))

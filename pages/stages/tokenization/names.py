@@ -1,0 +1,125 @@
+"""An id is a name: renamed together with their rows, the ids give the same logits."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+import torch
+from torch import Tensor
+
+from lmcore import LanguageModel, distribution
+from lmcore.permutation import random_permutation, rename_ids
+from pages.common import page, session, widgets
+from pages.common.text import _, visible
+from pages.figures import tokenization as figures
+
+CODE = """
+import torch
+import lmcore
+from lmcore.permutation import random_permutation, rename_ids
+
+lm = lmcore.load({name!r})
+ids = torch.tensor(lm.tokenizer.encode({prompt!r}).ids)
+new_id = random_permutation(lm.config.vocab_size, seed={seed})   # old id -> new id
+renamed = lmcore.LanguageModel("renamed", rename_ids(lm.model, new_id), lm.tokenizer)
+before = lm(ids)[-1]
+print((renamed(new_id[ids])[-1][new_id] - before).abs().max().item())   # rows moved along
+print((lm(new_id[ids])[-1][new_id] - before).abs().max().item())        # ids alone changed
+"""
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view."""
+    found = session.require_tokens()
+    st.markdown(
+        _(
+            "Give every token another id at random, and move its row of the embedding (and of the head) along: "
+            "the model computes the same. Change the ids without moving the rows, and each id picks another token's row."
+        )
+    )
+    controls, picture = page.workbench()
+    with controls:
+        seed = widgets.number("id_seed", _("Seed of the permutation"), 0, 2**32 - 1, 1)
+    new_id = random_permutation(lm.config.vocab_size, seed)
+    ids = torch.tensor(found.ids)
+    before, moved, unmoved = _three(lm, ids, new_id)
+    with controls:
+        st.metric(_("Largest difference of a logit, rows moved along"), f"{(moved - before).abs().max().item():.3g}")
+        st.metric(_("Largest difference, ids alone changed"), f"{(unmoved - before).abs().max().item():.3g}")
+        st.caption(_("Over all {n:,} tokens of the vocabulary, at the last position.").format(n=len(before)))
+    labels = [f"{visible(lm.tokenizer.token_bytes(i))} · {i} → {int(new_id[i])}" for i in range(len(before))]
+    with picture:
+        page.figure(
+            figures.renamed_logits(
+                before,
+                moved,
+                unmoved,
+                labels,
+                moved_name=_("rows moved along"),
+                unmoved_name=_("ids alone changed"),
+                x_title=_("logit before"),
+                y_title=_("logit after"),
+            ),
+            "names.logits",
+            _("Each token's logit after renaming against before: on the diagonal when the rows moved along."),
+        )
+    st.caption(_("The prompt's tokens, then the five most probable next tokens"))
+    top = distribution.top(before, 5).ids.tolist()
+    rows = [*found.ids, *top]
+    page.numbers_table(
+        pd.DataFrame(
+            {
+                _("token"): [visible(lm.tokenizer.token_bytes(i)) for i in rows],
+                _("what"): [_("prompt")] * len(found.ids) + [_("next token")] * len(top),
+                _("old id"): rows,
+                _("new id"): [int(new_id[i]) for i in rows],
+                _("logit before"): [before[i].item() for i in rows],
+                _("logit after, rows moved along"): [moved[i].item() for i in rows],
+                _("logit after, ids alone changed"): [unmoved[i].item() for i in rows],
+            }
+        ),
+        "renamed-ids",
+        {
+            _("logit before"): "logit",
+            _("logit after, rows moved along"): "logit",
+            _("logit after, ids alone changed"): "logit",
+        },
+    )
+    _against_embedding(lm, len(found.ids))
+    page.snippet(CODE.format(name=lm.name, prompt=found.text, seed=seed))
+
+
+def _three(lm: LanguageModel, ids: Tensor, new_id: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the last position's logits, all in the order of the old ids: as it is, renamed, renamed without rows."""
+    renamed = LanguageModel(lm.name, rename_ids(lm.model, new_id), lm.tokenizer)
+    before = session.logits(ids.tolist())[-1]
+    with session.forward_lock():
+        return before, renamed(new_id[ids])[-1][new_id], lm(new_id[ids])[-1][new_id]
+
+
+def _against_embedding(lm: LanguageModel, length: int) -> None:
+    st.subheader(_("Tokenizer against embedding"), anchor=False)
+    rows, width = lm.config.vocab_size, lm.config.d_model
+    st.table(
+        pd.DataFrame(
+            {
+                "": [
+                    _("input"), _("output"), _("operation"), _("network parameters"), _("changed by back-propagation"),
+                ],
+                _("Tokenizer"): [
+                    _("text"),
+                    _("ids [S], here S = {n}").format(n=length),
+                    _("{n:,} merges of a fixed list").format(n=len(lm.tokenizer.merges)),
+                    "0",
+                    _("no: it is made before training and stays as it is"),
+                ],
+                _("Embedding"): [
+                    _("ids [S], here S = {n}").format(n=length),
+                    _("vectors [S, d_model], here [{n}, {width}]").format(n=length, width=width),
+                    _("row t of the table E"),
+                    f"{rows} × {width} = {rows * width:,}",
+                    _("yes: every step of training changes it"),
+                ],
+            }
+        ).set_index("")
+    )  # fmt: skip

@@ -1,0 +1,57 @@
+"""A special string in the text: is it text, or a control token?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lmcore import LanguageModel
+from lmcore.tokenizer.graphemes import shared_groups
+from pages.common import page, widgets
+from pages.common.text import _, markdown_literal
+from pages.live.token_groups import token_groups
+from pages.stages.tokenization.common import results_table
+
+MAX_CHARACTERS = 200
+
+CODE = """
+import lmcore
+
+tokenizer = lmcore.load({name!r}).tokenizer
+print(tokenizer.special_tokens)
+print(tokenizer.encode({text!r}).ids)
+print(tokenizer.encode({text!r}, special_tokens=True).ids)
+"""
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view."""
+    special = lm.tokenizer.special_tokens
+    first = next(iter(special), "")
+    st.markdown(
+        _(
+            "{special} is a control token: it marks where a text ends. When a reader types the same characters "
+            "they must stay text, or whoever writes a prompt could end it. Switch, and compare."
+        ).format(special=", ".join(f"{markdown_literal(name)} (id {token_id})" for name, token_id in special.items()))
+    )
+    text = widgets.text("special_text", _("Text"), f"x{first}y", max_chars=MAX_CHARACTERS)
+    as_control = widgets.choice(
+        "special_strings",
+        _("Special strings are"),
+        ["text", "control"],
+        "text",
+        format_func={"text": _("text"), "control": _("control tokens")}.__getitem__,
+        help=_("The other pages, and the prompt above, always take them as text."),
+    )
+    found = lm.tokenizer.encode(text, special_tokens=as_control == "control")
+    if not found.ids:
+        st.info(_("There is no text here; type some."))
+    token_groups(
+        found.tokens,
+        found.ids,
+        shared_groups(found.text, found.offsets),
+        key="special.groups",
+        label=_("The text's tokens"),
+    )
+    st.markdown(_("Both results:"))
+    page.numbers_table(results_table(lm, text), "special-strings")
+    page.snippet(CODE.format(name=lm.name, text=text))

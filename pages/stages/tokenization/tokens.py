@@ -1,0 +1,107 @@
+"""The prompt as tokens: ids, bytes, offsets, and the way back."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lmcore import Encoding, LanguageModel
+from pages.common import link, page
+from pages.common.text import _, markdown_literal
+from pages.live.token_groups import token_groups
+from pages.stages.tokenization.common import drawn_groups, require_text, token_table
+
+CODE = """
+import lmcore
+
+tokenizer = lmcore.load({name!r}).tokenizer
+encoding = tokenizer.encode({prompt!r})
+for token_id, token, (start, end) in zip(encoding.ids, encoding.tokens, encoding.offsets):
+    print(token_id, token.hex(" "), start, end, encoding.text[start:end])
+print(len(encoding.text) / len(encoding), "characters per token")
+assert tokenizer.decode(encoding.ids) == encoding.text
+"""
+
+
+def show(lm: LanguageModel) -> tuple[page.Suggestion, ...]:
+    """Draw the view and return where the chosen token leads."""
+    text = require_text()
+    found = lm.tokenizer.encode(text)
+    _sizes(found)
+    last = len(found) - 1
+    position = link.remember("position", None, int)
+    if position is not None and not 0 <= position <= last:
+        link.replace("position", min(max(position, 0), last), position)
+    selected = last if st.session_state["position"] is None else st.session_state["position"]
+    st.caption(
+        _(
+            "Each chip: text, bytes in hexadecimal, id. ␣ is a space, ⏎ a new line. "
+            "A bracket holds the tokens that share one character."
+        )
+    )
+    token_groups(
+        found.tokens,
+        found.ids,
+        drawn_groups(found),
+        key="tokenization.groups",
+        label=_("The prompt's tokens"),
+        selected=selected,
+        on_select=lambda chosen: st.session_state.update(position=chosen),
+    )
+    _details(found, selected)
+    _round_trip(lm, found)
+    page.numbers_table(token_table(found), "tokens")
+    page.snippet(CODE.format(name=lm.name, prompt=text))
+    follow = _("Follow {token} (token {position}) to its row of the embedding")
+    token = markdown_literal(found.tokens[selected])
+    return (page.Suggestion(follow.format(token=token, position=selected), "embedding", {"position": selected}),)
+
+
+def _sizes(found: Encoding) -> None:
+    characters, n_bytes = len(found.text), len(found.text.encode())
+    values = {
+        _("Characters"): f"{characters:,}",
+        _("UTF-8 bytes"): f"{n_bytes:,}",
+        _("Tokens"): f"{len(found):,}",
+        _("Characters per token"): f"{characters / len(found):.3f}",
+        _("Bytes per token"): f"{n_bytes / len(found):.3f}",
+    }
+    for column, (name, value) in zip(st.columns(len(values)), values.items(), strict=True):
+        column.metric(name, value)
+
+
+def _details(found: Encoding, position: int) -> None:
+    token, (start, end) = found.tokens[position], found.offsets[position]
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        whole = _("It is only a part of {characters}: no text by itself.")
+    else:
+        whole = _("It is {characters} in the text.")
+    sentence = _("Token {position}: id {token_id}, bytes {hex}, characters {start} to {end} of the text.")
+    st.markdown(
+        sentence.format(
+            position=position,
+            token_id=f"**{found.ids[position]}**",
+            hex=markdown_literal(token.hex(" ")),
+            start=start,
+            end=end,
+        )
+        + " "
+        + whole.format(characters=markdown_literal(found.text[start:end]))
+    )
+
+
+def _round_trip(lm: LanguageModel, found: Encoding) -> None:
+    given, back = found.text.encode(), lm.tokenizer.decode_bytes(found.ids)
+    equal = sum(a == b for a, b in zip(given, back, strict=False))
+    if given == back:
+        st.markdown(
+            "✓ " + _("Round trip: decoding the ids gives the text back, {n:,} of {n:,} bytes equal.").format(n=len(back))
+        )
+    else:
+        st.markdown(
+            "✗ "
+            + _("Round trip: {n:,} bytes went in, {back:,} came back, {equal:,} of them equal.").format(
+                n=len(given), back=len(back), equal=equal
+            )
+        )

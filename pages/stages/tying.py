@@ -1,0 +1,49 @@
+"""Weight tying, parameters and compute: one matrix used twice, and what models are made of."""
+
+from __future__ import annotations
+
+from pages.common import page, session, widgets
+from pages.common.text import _
+from pages.stages.tying import checks, computing, counting, models, storage
+
+VIEWS = {
+    "storage": storage.show,
+    "parameters": counting.show,
+    "compute": computing.show,
+    "models": models.show,
+    "checks": checks.show,
+}
+titles = {
+    "storage": _("One matrix or two"),
+    "parameters": _("Parameters"),
+    "compute": _("Compute and memory"),
+    "models": _("Models compared"),
+    "checks": _("Checked figures"),
+}
+
+lm = session.language_model()
+rows, width = lm.config.vocab_size, lm.config.d_model
+page.header(
+    _("Weight tying and parameters"),
+    _("The table that turns ids into vectors can also turn vectors into logits: stored once, used twice."),
+)
+page.equation(
+    r"X = E[\mathrm{ids}], \qquad \mathrm{logits} = H\,W, \qquad W = E^{\top}\ \text{(tied)}: \qquad "
+    rf"\underbrace{{[S, {rows}]}}_{{\mathrm{{logits}}}} = \underbrace{{[S, {width}]}}_{{H}} \times "
+    rf"\underbrace{{[{width}, {rows}]}}_{{E^{{\top}}}}"
+)
+VIEWS[widgets.choice("tying.view", _("View"), list(VIEWS), "storage", format_func=titles.__getitem__)](lm)
+page.try_next(
+    page.Suggestion(
+        _("GPT-2 small: how large a part of it is the head?"),
+        "tying",
+        {"tying.view": "parameters", "tying.subject": "gpt2"},
+    ),
+    page.Suggestion(
+        _("LLaMA 7B: the head and the MLP of a layer on one scale."),
+        "tying",
+        {"tying.view": "compute", "tying.subject": "llama-7b"},
+    ),
+    page.Suggestion(_("Build a model with sliders."), "tying", {"tying.view": "parameters", "tying.subject": "free"}),
+    page.Suggestion(_("The same matrix as a table of rows."), "embedding", {"embedding.view": "lookup"}),
+)

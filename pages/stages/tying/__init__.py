@@ -1,0 +1,1 @@
+"""The views of the page on weight tying and parameters, one a file."""

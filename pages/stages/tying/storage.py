@@ -1,0 +1,112 @@
+"""One storage or two, by identity; and what the two matrices of an untied model have in common."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+import lmcore
+from lmcore import LanguageModel
+from lmcore.checkpoints.weights import own_tensors
+from lmcore.parameters import count, count_model
+from lmcore.similarity import cosine
+from lmcore.tying import storage_of, storage_of_model
+from pages.common import page, session
+from pages.common.text import _
+from pages.figures import tying as figures
+from pages.figures.theme import fmt_count
+from pages.stages.tying.subject import mebibytes
+
+CODE = """
+import lmcore
+from lmcore.tying import storage_of, storage_of_model
+
+for name in {names}:
+    lm = lmcore.load(name)
+    embedding, head = lm.model.token_embedding.weight, lm.model.head.weight
+    print(name, head is embedding, head.data_ptr() == embedding.data_ptr(), storage_of_model(lm.model).max_difference)
+
+copy = embedding.detach().clone()                  # equal values, a storage of its own
+print(storage_of(embedding, copy))
+print(lmcore.parameters.count(lm.config).tying_saves)
+"""
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view."""
+    names = list(dict.fromkeys([lm.name, lmcore.builtin.DEFAULT, f"{lmcore.builtin.DEFAULT}-untied"]))
+    models = {name: session.language_model(name).model for name in names}
+    table = models[lmcore.builtin.DEFAULT].token_embedding.weight
+    cases = {name: storage_of_model(model) for name, model in models.items()}
+    cases[_("a copy with equal values")] = storage_of(table, table.detach().clone())
+
+    counted = count(lm.config)
+    facts, picture = page.workbench()
+    with facts:
+        st.markdown(_storage_sentence(cases[lm.name].shared, lm.name))
+        st.metric(
+            _("Tying saves") if lm.config.tie_embeddings else _("Tying would save"),
+            fmt_count(counted.tying_saves),
+            help=_("Numbers: vocab_size × d_model."),
+        )
+        st.metric(_("of the untied total"), f"{100 * counted.tying_saves / counted.untied_total:.2f} %")
+        st.metric(_("in float32"), mebibytes(4 * counted.tying_saves))
+        st.caption(
+            _("Counted from the tensors in memory, by storage: {n} parameters.").format(
+                n=fmt_count(count_model(lm.model))
+            )
+        )
+    with picture:
+        page.figure(
+            figures.stored(
+                {name: (found.size, found.numbers - found.size) for name, found in cases.items()},
+                names=(_("token embedding E"), _("head W, stored again")),
+                value_title=_("numbers in memory"),
+            ),
+            "tying-storage",
+            _("Numbers in memory for embedding and head: once when tied, twice when not, and twice for a copy."),
+        )
+        untied = models[f"{lmcore.builtin.DEFAULT}-untied"]
+        page.figure(
+            figures.row_cosines(
+                cosine(untied.token_embedding.weight.detach(), untied.head.weight.detach()).numpy(),
+                x_title=_("cosine between row t of E and row t of W, untied model"),
+                y_title=_("number of tokens"),
+            ),
+            "tying-cosines",
+            _("How alike the input row and the output row of each token became in the untied model; tied, all are 1."),
+        )
+    page.numbers_table(
+        pd.DataFrame(
+            [
+                {
+                    _("model"): name,
+                    "W is E": str(found.same_object),
+                    _("address of E"): hex(found.addresses[0]),
+                    _("address of W"): hex(found.addresses[1]),
+                    _("one storage"): str(found.shared),
+                    _("largest |E − W|"): found.max_difference,
+                    _("numbers in memory"): found.numbers,
+                    _("head.weight in the saved file"): str("head.weight" in own_tensors(models[name]))
+                    if name in models
+                    else "—",
+                }
+                for name, found in cases.items()
+            ]
+        ),
+        "tying-storage",
+        {_("largest |E − W|"): "%.6g", _("numbers in memory"): "count"},
+    )
+    st.caption(
+        _("Equal values are no proof: the copy differs by 0 and is a second storage, which training would move away.")
+    )
+    page.snippet(CODE.format(names=names))
+
+
+def _storage_sentence(shared: bool, name: str) -> str:
+    sentence = (
+        _("In {name} head and embedding are one storage: a change to one is a change to the other.")
+        if shared
+        else _("In {name} head and embedding are two storages, learned apart.")
+    )
+    return sentence.format(name=f"`{name}`")
