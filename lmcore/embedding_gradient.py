@@ -66,14 +66,29 @@ def split_embedding_gradient(model: Model, ids: Tensor, last_only: bool = False)
     Raises:
         ValueError: for fewer than two tokens.
     """
-    if ids.shape[-1] < 2:
-        raise ValueError(f"ids has {ids.shape[-1]} tokens; a loss needs a target and at least one token before it.")
     apart = copy.deepcopy(model)
     apart.head.weight = nn.Parameter(apart.head.weight.detach().clone())
     with torch.enable_grad():
-        logits, targets = apart(ids[..., :-1]), ids[..., 1:]
-        if last_only:
-            logits, targets = logits[..., -1:, :], targets[..., -1:]
-        loss = F.cross_entropy(logits.flatten(0, -2), targets.flatten())
+        loss = _loss(apart, ids, last_only)
         parts = torch.autograd.grad(loss, [apart.token_embedding.weight, apart.head.weight])
     return EmbeddingGradient(*parts)
+
+
+def embedding_gradient(model: Model, ids: Tensor, last_only: bool = False) -> Tensor:
+    """Return autograd's gradient of the token embedding [V, D] for the model as it is: tied, it is the whole sum.
+
+    The arguments are those of `split_embedding_gradient`.
+    """
+    table = model.token_embedding.weight
+    with torch.enable_grad():
+        (gradient,) = torch.autograd.grad(_loss(model, ids, last_only), [table])
+    return gradient
+
+
+def _loss(model: Model, ids: Tensor, last_only: bool) -> Tensor:
+    if ids.shape[-1] < 2:
+        raise ValueError(f"ids has {ids.shape[-1]} tokens; a loss needs a target and at least one token before it.")
+    logits, targets = model(ids[..., :-1]), ids[..., 1:]
+    if last_only:
+        logits, targets = logits[..., -1:, :], targets[..., -1:]
+    return F.cross_entropy(logits.flatten(0, -2), targets.flatten())

@@ -125,9 +125,10 @@ class GenerationRun:
                 self._move_to(self.tree.draw(self.node, self.settings, self.use_cache))
 
     def _move_to(self, node: Node) -> None:
-        self.node = node
+        # The tip first: who reads `node` and then `tip` meanwhile never finds the place beyond the branch in view.
         if node not in self.tip.lineage():
             self.tip = node
+        self.node = node
 
     def _run(self) -> None:
         due = time.monotonic()

@@ -2,38 +2,124 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
+
+import torch
 
 from lmcore import builtin
+from lmcore.checkpoints.hub import download, is_hub_id
+from lmcore.checkpoints.packaged import PACKAGED
+from lmcore.checkpoints.progress import LoadingCancelled, Progress, silent
 from lmcore.language_model import LanguageModel
+
+__all__ = ["FOLDER_VARIABLE", "AvailableModel", "LoadingCancelled", "Progress", "available", "load"]
+
+FOLDER_VARIABLE = "GLASS_BOX_LM_MODELS"
+"""The environment variable that names a directory whose models `available` lists."""
 
 
 @dataclass(frozen=True)
 class AvailableModel:
-    """A model that `load` knows: its name, and what sets it apart."""
+    """A model that `load` knows.
+
+    Attributes:
+        name: what `load` calls it.
+        description: what sets it apart.
+        installed: whether its files are here.
+        install: the one line that brings it, for a model that comes as a package.
+        size: bytes of its file, for such a model.
+        licence: under which it may be used, for such a model.
+    """
 
     name: str
     description: str
+    installed: bool = True
+    install: str = ""
+    size: int = 0
+    licence: str = ""
 
 
 def available() -> tuple[AvailableModel, ...]:
-    """Return the models that can be loaded, the default first."""
-    return tuple(
+    """Return the models that `load` knows by name: those built in, the default first, those that come as packages
+    whether installed or not, and those in the directory that GLASS_BOX_LM_MODELS names."""
+    found = [
         AvailableModel(
             name,
             f"{config.position_encoding}, {'tied' if config.tie_embeddings else 'untied'}, "
             f"{config.n_layers} layers, d_model {config.d_model}",
         )
         for name, config in builtin.configs().items()
+    ]
+    found += [
+        AvailableModel(model.name, model.description, model.installed, model.install, model.size, model.licence)
+        for model in PACKAGED.values()
+    ]
+    found += [AvailableModel(name, f"from {FOLDER_VARIABLE}") for name in _listed()]
+    return tuple(found)
+
+
+def load(
+    name: str | os.PathLike[str] = builtin.DEFAULT, dtype: torch.dtype = torch.float32, progress: Progress = silent
+) -> LanguageModel:
+    """Load a model.
+
+    Args:
+        name: a name that `available` lists, the path of a folder in Hugging Face's layout or of a GGUF file, or
+            the id owner/model of one on the hub.
+        dtype: the dtype of the weights, torch.float32 or torch.bfloat16. The latter takes half the memory and, where
+            memory bandwidth is the limit, half the time; the numbers are then good to about three digits.
+        progress: called with what is being done and the share of it that is done. What it raises ends the loading,
+            `LoadingCancelled` for instance.
+
+    Raises:
+        ValueError: for a name that is not known, or a file that is missing or broken, naming file and field.
+    """
+    if dtype not in (torch.float32, torch.bfloat16):
+        raise ValueError(f"dtype must be torch.float32 or torch.bfloat16, got {dtype}.")
+    name = os.fspath(name)
+    if name in builtin.names():
+        return _in_dtype(builtin.load(name), dtype)
+    if name in PACKAGED:
+        return PACKAGED[name].load(dtype, progress)
+    path = _listed().get(name, Path(name).expanduser())
+    if path.is_dir():
+        return _load_folder(path, path.name, dtype, progress)
+    if path.suffix == ".gguf" and path.is_file():
+        from lmcore.checkpoints.gguf_model import load_gguf  # needs the gguf package, which takes time to import
+
+        return load_gguf([path], path.stem, dtype, progress)
+    if is_hub_id(name):
+        return _load_folder(download(name, progress), name, dtype, progress)
+    raise ValueError(
+        f"no model is called {name!r}, and there is no such folder or GGUF file; "
+        f"choose one of {', '.join(model.name for model in available())}."
     )
 
 
-def load(name: str = builtin.DEFAULT) -> LanguageModel:
-    """Load a model by name.
+def _load_folder(folder: Path, name: str, dtype: torch.dtype, progress: Progress) -> LanguageModel:
+    from lmcore.checkpoints.hf_folder import load_folder
 
-    Raises:
-        ValueError: for a name that is not known, or a file that is missing or broken.
-    """
-    if name not in builtin.names():
-        raise ValueError(f"no model is called {name!r}; choose one of {', '.join(builtin.names())}.")
-    return builtin.load(name)
+    try:
+        return load_folder(folder, name, dtype, progress)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _listed() -> dict[str, Path]:
+    """The models in the directory that the environment names."""
+    given = os.environ.get(FOLDER_VARIABLE)
+    if not given or not Path(given).is_dir():
+        return {}
+    return {
+        path.stem if path.suffix == ".gguf" else path.name: path
+        for path in sorted(Path(given).iterdir())
+        if path.suffix == ".gguf" or (path / "config.json").is_file()
+    }
+
+
+def _in_dtype(lm: LanguageModel, dtype: torch.dtype) -> LanguageModel:
+    for parameter in lm.model.parameters():
+        parameter.data = parameter.data.to(dtype)
+    return lm

@@ -124,3 +124,27 @@ def group_of(name: str) -> str:
     """
     words = name.split(".")
     return ".".join(words[:3]) if words[0] == "blocks" else words[0]
+
+
+def where_it_stops_helping(
+    model: Model, gradient: Mapping[str, Tensor], ids: Sequence[int], etas: Sequence[float]
+) -> float | None:
+    """Return the smallest eta at which the loss is as high as without a step; None when none of `etas` reaches that.
+
+    Args:
+        model, gradient, ids: as in `losses_along`.
+        etas: ascending sizes to look at; the crossing is then narrowed down to a thousandth.
+    """
+    start = target_loss(model, ids).item()
+    losses = losses_along(model, gradient, etas, ids)
+    crossing = next((index for index, loss in enumerate(losses) if loss >= start and etas[index] > 0), None)
+    if crossing is None:
+        return None
+    low, high = (etas[crossing - 1] if crossing else 0.0), etas[crossing]
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        if losses_along(model, gradient, [middle], ids)[0] >= start:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
+from lmcore.checkpoints.tensor_source import InMemory, TensorSource
 from lmcore.config import ModelConfig
 from lmcore.model import Model
+
+LONGEST_CONTEXT = 1 << 18
+"""The longest context that is loaded: the tables of positions grow with it, whatever the file's size."""
 
 
 def own_tensors(model: Model) -> dict[str, Tensor]:
@@ -22,35 +27,94 @@ def own_tensors(model: Model) -> dict[str, Tensor]:
     return tensors
 
 
-def build(config: ModelConfig, tensors: Mapping[str, Tensor], source: str) -> Model:
-    """Return a model of this config with these weights, in float32.
+def build(
+    config: ModelConfig,
+    tensors: Mapping[str, Tensor] | TensorSource,
+    source: str,
+    dtype: torch.dtype = torch.float32,
+    said: Callable[[float], None] = lambda share: None,
+    checked: bool = False,
+) -> Model:
+    """Return a model of this config with these weights.
+
+    Names and shapes are compared before any weight is read or drawn, and tensors are read one at a
+    time, so that a broken file costs little and a good one little more than its weights.
 
     Args:
         config: the model's shape.
         tensors: a tensor for each name of `own_tensors`, in any floating dtype.
         source: the file's name, for errors.
+        dtype: the dtype of the model's weights.
+        said: told the share of the weights that is there, in [0, 1]; what it raises ends the building.
+        checked: the weights are known to be finite.
 
     Raises:
         ValueError: for a missing, unknown or wrongly shaped tensor or a NaN, naming source and tensor.
     """
-    model = Model(config)
-    wanted = own_tensors(model)
-    unknown = sorted(tensors.keys() - wanted.keys())
+    if not isinstance(tensors, TensorSource):
+        tensors = InMemory(tensors, source)
+    _require_plausible(config, tensors.shapes(), source)
+    try:
+        with _Undrawn():
+            model = Model(config)
+    except (RuntimeError, MemoryError) as error:  # the allocator's words
+        raise ValueError(f"{source}: a model with the sizes of its config cannot be allocated: {error}.") from None
+    sizes = _require_fitting(own_tensors(model), tensors.shapes(), source)
+    done, total = 0, sum(sizes.values())
+    for name, size in sizes.items():
+        given = tensors.read(name, dtype)
+        if not checked and not all(end.isfinite() for end in given.detach().aminmax()):  # NaN is both ends
+            raise ValueError(f"{source}: tensor {name!r} holds NaN or infinite numbers.")
+        path, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(path), leaf, nn.Parameter(given))
+        done += size
+        said(done / total)
+    if config.tie_embeddings:
+        model.head.weight = model.token_embedding.weight
+    return model
+
+
+def _require_plausible(config: ModelConfig, shapes: Mapping[str, tuple[int, ...]], source: str) -> None:
+    """Refuse a config whose very size would take time or memory before its tensors are compared."""
+    if config.n_layers > len(shapes):
+        raise ValueError(f"{source} has {len(shapes)} tensors, too few for the {config.n_layers} layers of its config.")
+    if config.context_length > LONGEST_CONTEXT:
+        raise ValueError(
+            f"{source}: context_length = {config.context_length:,} is more than the {LONGEST_CONTEXT:,} that are loaded."
+        )
+    rows = config.n_heads * config.d_head
+    if rows > max((size for shape in shapes.values() for size in shape), default=0):
+        raise ValueError(
+            f"{source}: n_heads = {config.n_heads} heads of d_head = {config.d_head} ask for {rows:,} rows, "
+            "more than any of its tensors has."
+        )
+
+
+def _require_fitting(
+    wanted: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], source: str
+) -> dict[str, int]:
+    """Compare the names and shapes a model has with what there is; return the number of weights by name."""
+    unknown = sorted(shapes.keys() - wanted.keys())
     if unknown:
         raise ValueError(f"{source}: tensor {unknown[0]!r} is not part of this model.")
-    with torch.no_grad():
-        for name, parameter in wanted.items():
-            if name not in tensors:
-                raise ValueError(f"{source}: tensor {name!r} is missing.")
-            given = tensors[name]
-            if given.shape != parameter.shape:
-                raise ValueError(
-                    f"{source}: tensor {name!r} has shape {list(given.shape)}, the config asks for {list(parameter.shape)}."
-                )
-            if not torch.isfinite(given).all():
-                raise ValueError(f"{source}: tensor {name!r} holds NaN or infinite numbers.")
-            parameter.copy_(given)
-    return model
+    for name, parameter in wanted.items():
+        if name not in shapes:
+            raise ValueError(f"{source}: tensor {name!r} is missing.")
+        if tuple(shapes[name]) != tuple(parameter.shape):
+            raise ValueError(
+                f"{source}: tensor {name!r} has shape {list(shapes[name])}, "
+                f"the config asks for {list(parameter.shape)}."
+            )
+    return {name: parameter.numel() for name, parameter in wanted.items()}
+
+
+class _Undrawn(TorchFunctionMode):
+    """Within it, `nn.init` leaves tensors as they are: weights that are about to be replaced are not drawn."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        if getattr(function, "__module__", None) == "torch.nn.init":
+            return (kwargs or {}).get("tensor", args[0] if args else None)
+        return function(*args, **(kwargs or {}))
 
 
 def save_weights(model: Model, path: Path, dtype: torch.dtype) -> None:

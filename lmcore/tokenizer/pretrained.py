@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import tokenizers
@@ -19,6 +21,8 @@ _SPACE = "▁"  # U+2581, how SentencePiece writes a space
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 _NORMALIZERS = {"NFC", "Replace", "Prepend"}
 _SPLITTERS = {"ByteLevel", "Split", "Digits", "Metaspace"}
+_BEGINNERS = {"ByteLevel", "TemplateProcessing"}
+_MOST_SPARE = 1024
 
 
 class PretrainedTokenizer(Tokenizer):
@@ -32,37 +36,64 @@ class PretrainedTokenizer(Tokenizer):
     `Encoding.n_added`, hold the bytes of their written form, and touch no character of the text.
 
     Args:
-        definition: a tokenizer file's content (the `tokenizers` library's JSON).
-        source: the file's name, for errors.
+        library: the tokenizer as the `tokenizers` library's object; it is this tokenizer's own from now on.
+        source: the name of the file it came from, for errors.
+        vocab_size: the rows of the model's table, where they are a few more than there are tokens: some models round
+            their tables up. The ids to spare are tokens without bytes.
 
     Raises:
-        ValueError: the definition has a part that is not read; the sentence names it and the file.
+        ValueError: the tokenizer has a part that is not read, or the table another size; the sentence names it.
     """
 
-    def __init__(self, definition: str, source: str = "tokenizer.json") -> None:
-        """Read the definition."""
-        fields = _read(definition, source)
-        self._byte_level = "ByteLevel" in {part["type"] for part in _parts(fields.get("pre_tokenizer"))}
-        written: dict[str, int] = dict(fields["model"]["vocab"])
-        added = {token["content"]: token for token in fields.get("added_tokens") or ()}
-        written |= {content: token["id"] for content, token in added.items()}
-        if sorted(written.values()) != list(range(len(written))):
-            raise ValueError(f"{source}: model.vocab has {len(written)} tokens, but their ids are not 0 to {len(written) - 1}.")
-        self.special_tokens = {content: token["id"] for content, token in added.items() if token["special"]}
-        self._bytes = [b""] * len(written)
+    def __init__(
+        self, library: tokenizers.Tokenizer, source: str = "tokenizer.json", vocab_size: int | None = None
+    ) -> None:
+        """Read the library's object."""
+        rules = {
+            name: _steps(getattr(library, name)) for name in ("normalizer", "pre_tokenizer", "post_processor")
+        }
+        _require_known(library, rules, source)
+        self._byte_level = any(step["type"] == "ByteLevel" for step in rules["pre_tokenizer"])
+        written: dict[str, int] = library.get_vocab(with_added_tokens=True)
+        added = library.get_added_tokens_decoder()
+        size = len(written) if vocab_size is None else vocab_size
+        if set(written.values()) - set(range(size)) or not len(written) <= size <= len(written) + _MOST_SPARE:
+            raise ValueError(
+                f"{source} has {len(written)} tokens, the highest with the id {max(written.values(), default=-1)}; "
+                f"the model's table has {size} rows: they do not belong together."
+            )
+        self._bytes = [b""] * size
         for token, token_id in written.items():
-            self._bytes[token_id] = token.encode() if token in added else self._to_bytes(token)
-        self.added_first = _added_first(fields.get("post_processor"), self.special_tokens, source)
+            self._bytes[token_id] = token.encode() if token_id in added else self._to_bytes(token)
+        self.special_tokens = {token.content: token_id for token_id, token in added.items() if token.special}
+        self.added_first = _added_first(rules["post_processor"])
         """The ids that every encoding begins with."""
+        self._as_text = _set_up(library, special_as_text=True)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], vocab_size: int | None = None, first: str | None = None
+    ) -> PretrainedTokenizer:
+        """Read a tokenizer.json.
+
+        Args:
+            path: the file.
+            vocab_size: the rows of the model's table, as in the class.
+            first: the token every text begins with, "" for none; None leaves it to the file.
+        """
+        source = Path(path).name
         try:
-            self._as_text = _library_object(definition, special_as_text=True)
+            library = tokenizers.Tokenizer.from_file(os.fspath(path))
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"{source} is not read by the tokenizers library: {error}.") from None
+        if first is not None:
+            library.post_processor = beginning(library, first, source)
+        return cls(library, source, vocab_size)
 
     def encode(self, text: str, special_tokens: bool = False) -> Encoding:
         """The text as tokens, after the tokens the model expects first; see `Tokenizer.encode`."""
         self._check(text)
-        found = (self._as_text if not special_tokens else self._as_control).encode(text, add_special_tokens=False)
+        found = (self._as_control if special_tokens else self._as_text).encode(text, add_special_tokens=False)
         tokens = [self._bytes[token_id] for token_id in found.ids]
         offsets = _offsets(text, tokens)
         first = self.added_first
@@ -73,6 +104,11 @@ class PretrainedTokenizer(Tokenizer):
             [*((0, 0) for _ in first), *(found.offsets if offsets is None else offsets)],
             n_added=len(first),
         )
+
+    @property
+    def definition(self) -> str:
+        """The content of a tokenizer.json, written anew: a large vocabulary is not kept twice."""
+        return self._as_text.to_str()
 
     @cached_property
     def merges(self) -> list[tuple[bytes, bytes]]:
@@ -87,14 +123,19 @@ class PretrainedTokenizer(Tokenizer):
     def _words(self, text: str) -> Iterator[list[bytes]]:
         """Yield what merging starts from: for each word its bytes, or its characters in a SentencePiece-style file."""
         library = self._as_text
-        normal = library.normalizer.normalize_str(text) if library.normalizer else text
-        words = [word for word, _ in library.pre_tokenizer.pre_tokenize_str(normal)] if library.pre_tokenizer else [normal]
+        if library.normalizer:
+            text = library.normalizer.normalize_str(text)
+        words = [word for word, _ in library.pre_tokenizer.pre_tokenize_str(text)] if library.pre_tokenizer else [text]
         for word in words:
             if self._byte_level:
                 yield [bytes([BYTE_OF_CHARACTER[character]]) for character in word]
-            else:
-                known = [(self._to_bytes(character), library.token_to_id(character)) for character in word]
-                yield [piece for whole, token_id in known for piece in ([whole] if token_id is not None else map(_byte, whole))]
+                continue
+            pieces: list[bytes] = []
+            for character in word:
+                whole = self._to_bytes(character)
+                known = library.token_to_id(character) is not None
+                pieces += [whole] if known else [bytes([byte]) for byte in whole]
+            yield pieces
 
     def _to_bytes(self, written: str) -> bytes:
         if self._byte_level:
@@ -104,77 +145,81 @@ class PretrainedTokenizer(Tokenizer):
             return bytes.fromhex(byte[1])
         return written.replace(_SPACE, " ").encode()
 
-    @property
-    def definition(self) -> str:
-        """The tokenizer file's content, written anew: a large vocabulary is not kept twice."""
-        return self._as_text.to_str()
-
     @cached_property
     def _as_control(self) -> tokenizers.Tokenizer:
-        return _library_object(self.definition, special_as_text=False)
+        return _set_up(tokenizers.Tokenizer.from_str(self.definition), special_as_text=False)
 
 
-def _library_object(definition: str, special_as_text: bool) -> tokenizers.Tokenizer:
-    made = tokenizers.Tokenizer.from_str(definition)
-    made.encode_special_tokens = special_as_text
-    made.no_truncation()
-    made.no_padding()
-    return made
+def beginning(library: tokenizers.Tokenizer, first: str, source: str) -> tokenizers.processors.PostProcessor | None:
+    """Return the rule that puts the token `first` before every text; "" is no rule.
+
+    Raises:
+        ValueError: when there is no such token.
+    """
+    if not first:
+        return None
+    token_id = library.token_to_id(first)
+    if token_id is None:
+        raise ValueError(f"{source}: texts are said to begin with {first!r}, which is no token.")
+    return tokenizers.processors.TemplateProcessing(
+        single=[first, "$A"], pair=[first, "$A", "$B"], special_tokens=[(first, token_id)]
+    )
 
 
-def _byte(value: int) -> bytes:
-    return bytes([value])
+def _set_up(library: tokenizers.Tokenizer, special_as_text: bool) -> tokenizers.Tokenizer:
+    library.encode_special_tokens = special_as_text
+    library.no_truncation()
+    library.no_padding()
+    return library
 
 
-def _read(definition: str, source: str) -> dict[str, Any]:
-    """The fields of a definition, every part of it known to be read right."""
-    try:
-        fields = json.loads(definition)
-        model, kind = fields["model"], fields["model"]["type"]
-        if not isinstance(model["vocab"], Mapping) or not isinstance(model["merges"], list):
-            raise TypeError("model.vocab is no table or model.merges no list")
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{source} is not a tokenizer.json with a BPE model ({type(error).__name__}: {error}).") from None
-    unread = {"model.type": kind if kind != "BPE" else None}
-    for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
-        unread[f"model.{name}"] = model.get(name)
-    for part, known in (("normalizer", _NORMALIZERS), ("pre_tokenizer", _SPLITTERS)):
-        unread[part] = next((step["type"] for step in _parts(fields.get(part)) if step["type"] not in known), None)
+def _require_known(
+    library: tokenizers.Tokenizer, rules: Mapping[str, list[Mapping[str, Any]]], source: str
+) -> None:
+    """Refuse, by name, a part that would change ids or text in a way not read here."""
+    model = library.model
+    if not isinstance(model, tokenizers.models.BPE):
+        raise ValueError(f"{source}: model.type = {type(model).__name__!r} is not read; 'BPE' is.")
+    unread: dict[str, object] = {
+        f"model.{name}": getattr(model, name)
+        for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
+    }
+    for part, known in (("normalizer", _NORMALIZERS), ("pre_tokenizer", _SPLITTERS), ("post_processor", _BEGINNERS)):
+        unread[part] = next((step["type"] for step in rules[part] if step["type"] not in known), None)
     for name, value in unread.items():
         if value:
-            raise ValueError(f"{source}: {name} = {value!r} is not read; its ids or its text would come out wrong.")
-    return fields
+            raise ValueError(f"{source}: {name} = {value!r} is not read; ids or text would come out wrong.")
 
 
-def _parts(rule: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """The steps of a normalizer, pre-tokenizer or post-processor, a sequence being its steps."""
-    if not rule:
-        return []
-    if rule["type"] != "Sequence":
-        return [rule]
-    steps = next(value for name, value in rule.items() if name != "type")
-    return [part for step in steps for part in _parts(step)]
+def _steps(rule: object) -> list[dict[str, Any]]:
+    """The steps of a normalizer, pre-tokenizer or post-processor of the library, as its JSON has them."""
+    return [] if rule is None else _flat(json.loads(rule.__getstate__()))  # type: ignore[attr-defined]
 
 
-def _added_first(rule: Mapping[str, Any] | None, special_tokens: Mapping[str, int], source: str) -> tuple[int, ...]:
+def _flat(step: dict[str, Any]) -> list[dict[str, Any]]:
+    if step["type"] != "Sequence":
+        return [step]
+    inner = next(value for name, value in step.items() if name != "type")
+    return [part for each in inner for part in _flat(each)]
+
+
+def _added_first(post_processor: list[dict[str, Any]]) -> tuple[int, ...]:
     """The ids a post-processor puts before a text."""
     first: list[int] = []
-    for part in _parts(rule):
-        if part["type"] == "TemplateProcessing":
-            for piece in part["single"]:
+    for step in post_processor:
+        if step["type"] == "TemplateProcessing":
+            for piece in step["single"]:
                 if "Sequence" in piece:
                     break
-                first += part["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
-        elif part["type"] != "ByteLevel":
-            raise ValueError(f"{source}: post_processor = {part['type']!r} is not read.")
+                first += step["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
     return tuple(first)
 
 
 def _offsets(text: str, tokens: list[bytes]) -> list[tuple[int, int]] | None:
     """The characters each token touches; None where the tokens' bytes are not the text's, and the library must say."""
-    joined = b"".join(tokens)
     if not all(tokens):
         return None
+    joined = b"".join(tokens)
     if joined == text.encode():
         return character_offsets(text, tokens)
     if joined == b" " + text.encode():  # LLaMA 2 puts a space before the first word

@@ -54,8 +54,9 @@ def all_patterns(patterns: ArrayLike, head: int, name: str) -> go.Figure:
     n_columns = min(n_heads, 4 if n_heads <= 12 else 8)
     n_rows = math.ceil(n_heads / n_columns)
     future = np.triu(np.ones((n, n), dtype=bool), 1)
-    figure = theme.base_figure(70 + 150 * n_rows)
-    gap_x, gap_y = 0.03, 0.24 / n_rows
+    height = 175 * n_rows
+    figure = theme.base_figure(height + 8)
+    gap_x, gap_y = 0.03, 24 / height  # room for a name above each
     for index, weights in enumerate(small):
         row, column = divmod(index, n_columns)
         suffix = "" if index == 0 else str(index + 1)
@@ -70,6 +71,14 @@ def all_patterns(patterns: ArrayLike, head: int, name: str) -> go.Figure:
                 f"xaxis{suffix}": {**axis, "domain": domain["x"], "anchor": f"y{suffix}"},
                 f"yaxis{suffix}": {**axis, "domain": domain["y"], "anchor": f"x{suffix}", "autorange": "reversed"},
             }
+        )
+        figure.add_heatmap(
+            z=np.where(future, 1.0, np.nan),
+            colorscale=[[0, theme.MASKED], [1, theme.MASKED]],
+            showscale=False,
+            hoverinfo="skip",
+            xaxis=f"x{suffix}",
+            yaxis=f"y{suffix}",
         )
         figure.add_heatmap(
             z=np.where(future, np.nan, weights),
@@ -89,6 +98,7 @@ def all_patterns(patterns: ArrayLike, head: int, name: str) -> go.Figure:
             y=domain["y"][1],
             xref="paper",
             yref="paper",
+            xanchor="center",
             yanchor="bottom",
             showarrow=False,
         )
@@ -102,7 +112,7 @@ def all_patterns(patterns: ArrayLike, head: int, name: str) -> go.Figure:
             yref=f"y{suffix}",
             line={"color": theme.OUTLINE if chosen else theme.GRID, "width": 2 if chosen else 1},
         )
-    figure.update_layout(margin={"t": 16})
+    figure.update_layout(margin={"t": 0, "b": 8})
     return figure
 
 
@@ -135,7 +145,7 @@ def vectors(rows: ArrayLike, labels: Sequence[str], dimension: str, value: str, 
         labels,
         [str(index) for index in range(values.shape[1])],
         kind="signed",
-        height=min(130 + 26 * len(labels), 640),
+        height=min(170 + 26 * len(labels), 720),
     )
     if marked is not None:
         figure.add_shape(
@@ -232,7 +242,7 @@ def additions(norms: ArrayLike, names: Sequence[str], title: str) -> go.Figure:
 
 def units(post: ArrayLike, indices: Sequence[int], title: str) -> go.Figure:
     """Return the most active MLP units as bars, labelled by their index in d_mlp."""
-    return _titled(theme.bars(post, [f"#{index}" for index in indices], kind="signed"), "", title)
+    return roomy(_titled(theme.bars(post, [f"#{index}" for index in indices], kind="signed"), "", title))
 
 
 def tensor(
@@ -256,6 +266,14 @@ def tensor(
         values, rows, columns, kind=kind, masked=~np.isfinite(values), height=min(max(240, 130 + 22 * len(rows)), 640)
     )
     return _titled(figure, axes[0], axes[1], name.rsplit(".", 1)[-1])
+
+
+def roomy(figure: go.Figure) -> go.Figure:
+    """Give bars that point left more room for the numbers at their ends, which a narrow screen needs."""
+    low, high = figure.layout.xaxis.range
+    if low < 0:
+        figure.update_xaxes(range=[low - 0.12 * (high - low), high])
+    return figure
 
 
 def _titled(figure: go.Figure, y: str, x: str, value: str = "") -> go.Figure:

@@ -1,15 +1,18 @@
-"""Figures of the generation page."""
+"""Figures of the generation page.
+
+Labels are plain text that has been through `visible`; here they are only kept from being read as HTML.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from pages.common.escape import plotly_literal
 from pages.figures import theme
 
 
@@ -52,17 +55,17 @@ def distribution(
     before, after = np.asarray(initial, dtype=np.float64), np.asarray(final, dtype=np.float64)
     gone = np.asarray(removed, dtype=bool)
     ids = list(shown)
-    names = [plotly_literal(label) for label in labels]
+    names = [escape(label) for label in labels]
     n_rest = len(before) - len(ids)
     before_bars, after_bars = list(before[ids]), list(after[ids])
     out = [bool(flag) for flag in gone[ids]]
     if n_rest:
-        names.append(plotly_literal(words.rest.format(n=n_rest)))
+        names.append(escape(words.rest.format(n=n_rest)))
         before_bars.append(max(before.sum() - sum(before_bars), 0.0))
         after_bars.append(max(after.sum() - sum(after_bars), 0.0))
         out.append(False)
     rows = np.arange(len(names))
-    figure = theme.base_figure(100 + 26 * len(names), x_title=words.axis)
+    figure = theme.base_figure(100 + 26 * len(names))
     figure.update_layout(barmode="overlay", legend={"traceorder": "normal"})
     hover = "%{customdata}<br>%{fullData.name}: <b>%{x:.6g}</b><extra></extra>"
     figure.add_bar(
@@ -70,12 +73,14 @@ def distribution(
         y=rows,
         orientation="h",
         width=0.82,
-        name=plotly_literal(words.model),
+        name=escape(words.model),
         marker={
             "color": [theme.REMOVED if flag else "rgba(36, 132, 214, 0.25)" for flag in out],
             "pattern": {"shape": ["/" if flag else "" for flag in out], "size": 6, "solidity": 0.25},
         },
-        customdata=[f"{name} · {plotly_literal(words.removed)}" if flag else name for name, flag in zip(names, out, strict=True)],
+        customdata=[
+            f"{name} · {escape(words.removed)}" if flag else name for name, flag in zip(names, out, strict=True)
+        ],
         hovertemplate=hover,
     )
     line = [2.5 if index < len(ids) and ids[index] == chosen else 0 for index in range(len(names))]
@@ -84,17 +89,19 @@ def distribution(
         y=rows,
         orientation="h",
         width=0.5,
-        name=plotly_literal(words.drawn_from),
+        name=escape(words.drawn_from),
         text=[
-            plotly_literal(words.removed) if flag else theme.fmt_probability(value)
+            escape(words.removed) if flag else theme.fmt_probability(value)
             for value, flag in zip(after_bars, out, strict=True)
         ],
         textposition="outside",
+        constraintext="none",
         cliponaxis=False,
         marker={"color": theme.CATEGORICAL[0], "line": {"color": theme.OUTLINE, "width": line}},
         customdata=names,
         hovertemplate=hover,
     )
+    figure.update_xaxes(title_text=escape(words.axis))
     figure.update_yaxes(tickmode="array", tickvals=rows, ticktext=names, autorange="reversed")
     top = max([*before_bars, *after_bars])
     figure.update_xaxes(
@@ -107,6 +114,7 @@ def branches(
     parents: Sequence[int],
     labels: Sequence[str],
     strengths: Sequence[float],
+    hints: Sequence[str],
     *,
     in_view: Sequence[bool],
     present: int,
@@ -119,13 +127,14 @@ def branches(
         parents: index of each node's parent, -1 for the root; parents come before their children.
         labels: the tokens as plain text.
         strengths: 0..1, how strong a node's colour is.
+        hints: what to say of each on hover, as plain text.
         in_view: whether a node belongs to the branch in view.
         present: index of the node the next token goes after; outlined.
         by_hand: whether a token was taken by hand; its marker is a diamond.
         x_title: what the distance from the left means.
     """
     depth, lane = _layout(parents)
-    figure = theme.base_figure(110 + 34 * (max(lane, default=0) + 1), x_title=x_title)
+    figure = theme.base_figure(110 + 34 * (max(lane, default=0) + 1))
     for shown, colour, width in ((False, theme.GRID, 2), (True, theme.CATEGORICAL[0], 3)):
         x: list[float | None] = []
         y: list[float | None] = []
@@ -141,7 +150,7 @@ def branches(
         x=depth,
         y=lane,
         mode="markers" if crowded else "markers+text",
-        text=[plotly_literal(label if len(label) <= 10 else label[:9] + "…") for label in labels],
+        text=[escape(label if len(label) <= 10 else label[:9] + "…") for label in labels],
         textposition="top center",
         marker={
             "size": [15 if node == present else 10 for node in range(len(parents))],
@@ -155,12 +164,12 @@ def branches(
                 "width": [3 if node == present else 1 for node in range(len(parents))],
             },
         },
-        customdata=[plotly_literal(label) for label in labels],
-        hovertemplate="%{x}: %{customdata}<br><b>%{marker.color:.6g}</b><extra></extra>",
+        customdata=[escape(hint) for hint in hints],
+        hovertemplate="%{customdata}<extra></extra>",
         showlegend=False,
     )
     figure.update_yaxes(visible=False, range=[max(lane, default=0) + 0.5, -0.8])
-    figure.update_xaxes(tickformat="d")
+    figure.update_xaxes(tickformat="d", title_text=escape(x_title))
     return figure
 
 
@@ -174,14 +183,20 @@ def cache_times(
         names: for the legend.
         x_title, y_title: the axes' titles.
     """
-    series = {
-        name: 1000 * np.asarray(seconds, dtype=np.float64)
-        for name, seconds in zip(names, (with_cache, without), strict=True)
-    }
-    figure = theme.lines(
-        np.arange(1, len(with_cache) + 1), series, x_title=x_title, y_title=y_title, height=320
-    )
-    figure.update_yaxes(rangemode="tozero")
+    figure = theme.base_figure(320)
+    lengths = np.arange(1, len(with_cache) + 1)
+    for name, seconds, colour in zip(names, (with_cache, without), theme.CATEGORICAL, strict=False):
+        figure.add_scatter(
+            x=lengths,
+            y=1000 * np.asarray(seconds, dtype=np.float64),
+            name=escape(name),
+            mode="lines",
+            line={"color": colour, "width": 2},
+            hovertemplate="%{y:.3g} ms",
+        )
+    figure.update_layout(hovermode="x unified")
+    figure.update_xaxes(title_text=escape(x_title))
+    figure.update_yaxes(title_text=escape(y_title), rangemode="tozero", showgrid=True, gridcolor=theme.GRID)
     return figure
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.blocks import roomy
 
 MODEL, GRAMMAR = theme.CATEGORICAL[0], theme.CATEGORICAL[4]
 MAX_CELLS_WITH_TEXT = 240
@@ -32,9 +33,9 @@ def next_tokens(
         return figure
     other = theme.bars(grammar, labels, kind="probability", colours=[GRAMMAR] * len(labels))
     figure.add_trace(other.data[0])
-    for trace, name, colour in zip(figure.data, names, (MODEL, GRAMMAR), strict=True):
-        # The legend shows a trace's colour: all bars of one are alike.
-        trace.update(name=name, marker_color=colour, legendgroup=name)
+    figure.update_traces(showlegend=False, constraintext="none")
+    for name, colour in zip(names, (MODEL, GRAMMAR), strict=True):  # the legend, free of the outline of the chosen bar
+        figure.add_bar(x=[None], y=[None], orientation="h", name=name, marker_color=colour)
     end = max(figure.layout.xaxis.range[1], other.layout.xaxis.range[1])
     figure.update_layout(
         barmode="group", showlegend=True, height=90 + 42 * len(labels), bargap=0.25, xaxis_range=[0, end]
@@ -81,7 +82,9 @@ def surprisal(
     return figure
 
 
-def followed(tokens: Sequence[str], probs: ArrayLike, ranks: Sequence[int], titles: tuple[str, str], rank: str) -> go.Figure:
+def followed(
+    tokens: Sequence[str], probs: ArrayLike, ranks: Sequence[int], titles: tuple[str, str], rank: str
+) -> go.Figure:
     """Return the probability of one token as the next one at every position, with its rank.
 
     Args:
@@ -118,7 +121,7 @@ def followed(tokens: Sequence[str], probs: ArrayLike, ranks: Sequence[int], titl
 
 def dimensions(parts: ArrayLike, indices: Sequence[int], title: str) -> go.Figure:
     """Return what some dimensions add to a logit, as bars labelled by their index in d_model."""
-    figure = theme.bars(parts, [f"#{index}" for index in indices], kind="signed")
+    figure = roomy(theme.bars(parts, [f"#{index}" for index in indices], kind="signed"))
     figure.update_layout(xaxis_title_text=title)
     return figure
 
@@ -168,7 +171,7 @@ def length_and_angle(
         y=y[list(named)],
         mode="text",
         text=[plotly_literal(labels[row]) for row in named],
-        textposition="top center",
+        textposition=[("top left", "bottom left")[index % 2] for index in range(len(named))],
         hoverinfo="skip",
         cliponaxis=False,
     )
@@ -178,7 +181,10 @@ def length_and_angle(
     )  # fmt: skip
     figure.update_layout(
         showlegend=False,
-        xaxis={"title_text": titles[0], "showgrid": True, "gridcolor": theme.GRID, "zeroline": True, "zerolinecolor": theme.GRID},
+        xaxis={
+            "title_text": titles[0], "showgrid": True, "gridcolor": theme.GRID, "zeroline": True,
+            "zerolinecolor": theme.GRID,
+        },
         yaxis={
             "title_text": titles[1], "showgrid": True, "gridcolor": theme.GRID,
             "range": [float(y.min()) * 0.95, float(y.max()) * 1.06],
@@ -188,7 +194,11 @@ def length_and_angle(
 
 
 def lens_tokens(
-    probs: ArrayLike, texts: Sequence[Sequence[str]], states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]
+    probs: ArrayLike,
+    texts: Sequence[Sequence[str]],
+    states: Sequence[str],
+    tokens: Sequence[str],
+    titles: tuple[str, str],
 ) -> go.Figure:
     """Return the most probable token after every state, written in the cell, coloured by its probability.
 
@@ -203,12 +213,11 @@ def lens_tokens(
     cells = figure.data[-1]
     cells.hovertemplate = "%{y} · %{x}<br>%{customdata}<br><b>%{z:.4%}</b><extra></extra>"
     cells.customdata = [[plotly_literal(text) for text in row] for row in texts]
+    cells.text = None
+    _titled(figure, titles)
     if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT and len(tokens) <= 16:
-        cells.text = [[plotly_literal(_brief(text)) for text in row] for row in texts]
-        cells.texttemplate = "%{text}"
-    else:
-        cells.text = None
-    return _titled(figure, titles)
+        _write_in_cells(figure, [[plotly_literal(_brief(text)) for text in row] for row in texts])
+    return figure
 
 
 def lens_target(probs: ArrayLike, states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]) -> go.Figure:
@@ -216,7 +225,9 @@ def lens_target(probs: ArrayLike, states: Sequence[str], tokens: Sequence[str], 
     return _titled(theme.heatmap(probs, states, tokens, kind="probability"), titles)
 
 
-def lens_ranks(ranks: ArrayLike, vocab_size: int, states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]) -> go.Figure:
+def lens_ranks(
+    ranks: ArrayLike, vocab_size: int, states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]
+) -> go.Figure:
     """Return the rank of one token after every state, [state, position]: full colour at rank 1, none at the last.
 
     Colour follows the logarithm of the rank, as 1 and 10 differ more than 1,000 and 1,010.
@@ -227,16 +238,17 @@ def lens_ranks(ranks: ArrayLike, vocab_size: int, states: Sequence[str], tokens:
     cells = figure.data[-1]
     cells.customdata = np.asarray(ranks)
     cells.hovertemplate = f"%{{y}} · %{{x}}<br>{titles[1]} <b>%{{customdata:,}}</b><extra></extra>"
-    if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT:
-        cells.text = [[f"{int(rank):,}" for rank in row] for row in values]
-        cells.texttemplate = "%{text}"
-    else:
-        cells.text = None
+    cells.text = None
     shown = [rank for rank in (1, 10, 100, 1000, 10_000, 100_000) if rank < vocab_size]
     cells.colorbar.update(
-        tickmode="array", tickvals=[float(np.log(vocab_size / rank)) for rank in shown], ticktext=[f"{n:,}" for n in shown]
+        tickmode="array",
+        tickvals=[float(np.log(vocab_size / rank)) for rank in shown],
+        ticktext=[f"{n:,}" for n in shown],
     )
-    return _titled(figure, titles)
+    _titled(figure, titles)
+    if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT:
+        _write_in_cells(figure, [[f"{int(rank):,}" for rank in row] for row in values])
+    return figure
 
 
 def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: int, rest: str) -> go.Figure:
@@ -254,7 +266,7 @@ def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: in
     labels, shown = [names[index] for index in kept], list(array[kept])
     if len(kept) < len(array):
         labels, shown = [*labels, rest], [*shown, array.sum() - array[kept].sum()]
-    figure = theme.bars(shown, labels, kind="signed", height=90 + 24 * len(shown))
+    figure = roomy(theme.bars(shown, labels, kind="signed", height=90 + 24 * len(shown)))
     figure.update_layout(xaxis_title_text=title)
     return figure
 
@@ -262,14 +274,30 @@ def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: in
 def contribution_grid(values: ArrayLike, blocks: Sequence[str], columns: Sequence[str], title: str) -> go.Figure:
     """Return what each head and MLP adds to a logit: a row a block, a column a head, the MLP last."""
     figure = theme.heatmap(values, blocks, columns, kind="signed")
-    figure.data[-1].update(texttemplate="%{z:.2f}" if np.size(values) <= MAX_CELLS_WITH_TEXT else None)
-    return _titled(figure, ("", title))
+    _titled(figure, ("", title))
+    if np.size(values) <= MAX_CELLS_WITH_TEXT:
+        _write_in_cells(
+            figure, [[f"{round(value, 2) + 0.0:.2f}".replace("-", "−") for value in row] for row in np.asarray(values)]
+        )
+    return figure
 
 
 def _titled(figure: go.Figure, titles: tuple[str, str]) -> go.Figure:
     figure.update_layout(xaxis_title_text=titles[0])
     figure.data[-1].colorbar.title.text = titles[1]
     return figure
+
+
+def _write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:
+    """Write into a heat map's cells in the page's own text colour, which a heat map's own text does not take."""
+    figure.add_scatter(
+        x=[column for row in texts for column in range(len(row))],
+        y=[index for index, row in enumerate(texts) for _text in row],
+        text=[text for row in texts for text in row],
+        mode="text",
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def _brief(text: str, limit: int = 10) -> str:

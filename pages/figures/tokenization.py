@@ -1,14 +1,17 @@
-"""Figures of the tokenization page."""
+"""Figures of the tokenization page.
+
+Labels are plain text that has been through `visible`; here they are only kept from being read as HTML.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from pages.common.escape import plotly_literal
 from pages.figures import theme
 
 
@@ -25,14 +28,14 @@ def pieces_left(
     """
     if len(merges) != len(counts) - 1:
         raise ValueError(f"there are {len(counts)} counts and {len(merges)} merges; give one merge fewer than counts.")
-    figure = theme.base_figure(280, x_title=x_title, y_title=y_title)
+    figure = theme.base_figure(280)
     figure.add_scatter(
         x=list(range(len(counts))),
         y=list(counts),
         mode="lines+markers",
         line={"shape": "hv", "color": theme.CATEGORICAL[0], "width": 2},
         marker={"size": 5, "color": theme.CATEGORICAL[0]},
-        customdata=["", *(plotly_literal(merge) for merge in merges)],
+        customdata=["", *(escape(merge) for merge in merges)],
         hovertemplate="%{x}: <b>%{y}</b><br>%{customdata}<extra></extra>",
         showlegend=False,
     )
@@ -45,8 +48,8 @@ def pieces_left(
             hoverinfo="skip",
             showlegend=False,
         )
-    figure.update_yaxes(rangemode="tozero", showgrid=True, gridcolor=theme.GRID)
-    figure.update_xaxes(tickformat="d")
+    figure.update_yaxes(title_text=escape(y_title), rangemode="tozero", showgrid=True, gridcolor=theme.GRID)
+    figure.update_xaxes(title_text=escape(x_title), tickformat="d")
     return figure
 
 
@@ -72,8 +75,8 @@ def renamed_logits(
         x_title, y_title: the axes' titles.
     """
     x = np.asarray(before, dtype=np.float64)
-    names = [plotly_literal(label) for label in labels]
-    figure = theme.base_figure(460, x_title=x_title, y_title=y_title)
+    names = [escape(label) for label in labels]
+    figure = theme.base_figure(460)
     for y, name, colour in (
         (unmoved, unmoved_name, theme.REMOVED),
         (moved, moved_name, theme.CATEGORICAL[0]),
@@ -82,11 +85,11 @@ def renamed_logits(
             x=x,
             y=np.asarray(y, dtype=np.float64),
             mode="markers",
-            name=plotly_literal(name),
+            name=escape(name),
             marker={"size": 5, "color": colour},
             customdata=names,
             hovertemplate="%{customdata}<br>%{x:.6f} → <b>%{y:.6f}</b><extra></extra>",
         )
-    figure.update_xaxes(showgrid=True, gridcolor=theme.GRID)
-    figure.update_yaxes(showgrid=True, gridcolor=theme.GRID)
+    figure.update_xaxes(title_text=escape(x_title), showgrid=True, gridcolor=theme.GRID)
+    figure.update_yaxes(title_text=escape(y_title), showgrid=True, gridcolor=theme.GRID)
     return figure

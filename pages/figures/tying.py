@@ -1,34 +1,34 @@
-"""Figures of the page on weight tying and parameters."""
+"""Figures of the page on weight tying and parameters. Names and titles are the page's own words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from pages.common.escape import plotly_literal
 from pages.figures import theme
 
 
 def stored(cases: Mapping[str, tuple[int, int]], *, names: tuple[str, str], value_title: str) -> go.Figure:
     """Return, for each case, the numbers stored for the embedding and those stored again for the head."""
-    figure = theme.base_figure(130 + 44 * len(cases), x_title=value_title)
+    figure = theme.base_figure(130 + 44 * len(cases))
     for part, (name, colour) in enumerate(zip(names, theme.CATEGORICAL, strict=False)):
         figure.add_bar(
             x=[numbers[part] for numbers in cases.values()],
-            y=[plotly_literal(case) for case in cases],
-            name=plotly_literal(name),
+            y=[escape(case) for case in cases],
+            name=escape(name),
             orientation="h",
             marker_color=colour,
             text=[theme.fmt_count(numbers[part]) if numbers[part] else "" for numbers in cases.values()],
             insidetextanchor="middle",
-            hovertemplate="%{y}<br>" + plotly_literal(name) + "<br><b>%{x:,}</b><extra></extra>",
+            hovertemplate="%{y}<br>" + escape(name) + "<br><b>%{x:,}</b><extra></extra>",
         )
-    figure.update_layout(barmode="stack")
+    figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(showgrid=True, gridcolor=theme.GRID, tickformat=",")
+    figure.update_xaxes(showgrid=True, gridcolor=theme.GRID, tickformat=",", title_text=value_title)
     return figure
 
 
@@ -47,8 +47,8 @@ def stacked(
         value_title: what the length means.
         share: draw each amount as a part of its bar's sum, so that all bars are equally long.
     """
-    figure = theme.base_figure(130 + (24 if share else 52) * len(totals), x_title=value_title)
-    labels = [plotly_literal(label) for label in totals]
+    figure = theme.base_figure(130 + (24 if share else 52) * len(totals))
+    labels = [escape(label) for label in totals]
     sums = [sum(groups.values()) for groups in totals.values()]
     for (group, name), colour in zip(group_names.items(), theme.CATEGORICAL, strict=True):
         amounts = [groups.get(group, 0) for groups in totals.values()]
@@ -58,16 +58,18 @@ def stacked(
         figure.add_bar(
             x=parts if share else amounts,
             y=labels,
-            name=plotly_literal(name),
+            name=escape(name),
             orientation="h",
             marker_color=colour,
             customdata=list(zip(amounts, parts, strict=True)),
-            hovertemplate=f"%{{y}}<br>{plotly_literal(name)}<br>"
+            hovertemplate=f"%{{y}}<br>{escape(name)}<br>"
             "<b>%{customdata[0]:,.15~g}</b> · %{customdata[1]:.2%}<extra></extra>",
         )
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_yaxes(autorange="reversed", type="category")
-    figure.update_xaxes(showgrid=True, gridcolor=theme.GRID, tickformat=".0%" if share else "~s")
+    figure.update_xaxes(
+        showgrid=True, gridcolor=theme.GRID, tickformat=".0%" if share else "~s", title_text=value_title
+    )
     if share:
         figure.update_xaxes(range=[0, 1])
     return figure
@@ -87,7 +89,7 @@ def treemap(rows: Sequence[tuple[str, str, str, int]], *, group_names: Mapping[s
     figure = theme.base_figure(460)
     figure.add_treemap(
         ids=["root", *present, *(f"{group}/{name}" for name, group, _, _ in rows)],
-        labels=[plotly_literal(text) for text in (root, *(group_names[g] for g in present), *(row[0] for row in rows))],
+        labels=[escape(text) for text in (root, *(group_names[g] for g in present), *(row[0] for row in rows))],
         parents=["", *("root" for _ in present), *(group for _, group, _, _ in rows)],
         values=[sum(sums.values()), *sums.values(), *(row[3] for row in rows)],
         customdata=["", *("" for _ in present), *(f"{formula} = " for _, _, formula, _ in rows)],
@@ -105,7 +107,7 @@ def treemap(rows: Sequence[tuple[str, str, str, int]], *, group_names: Mapping[s
 def row_cosines(cosines: ArrayLike, *, x_title: str, y_title: str) -> go.Figure:
     """Return how many rows have which cosine, in 40 bins from -1 to 1."""
     counts, edges = np.histogram(np.asarray(cosines, dtype=np.float64), bins=40, range=(-1.0, 1.0))
-    figure = theme.base_figure(300, x_title=x_title, y_title=y_title)
+    figure = theme.base_figure(300)
     figure.add_bar(
         x=(edges[:-1] + edges[1:]) / 2,
         y=counts,
@@ -114,14 +116,16 @@ def row_cosines(cosines: ArrayLike, *, x_title: str, y_title: str) -> go.Figure:
         marker_color=theme.CATEGORICAL[0],
         hovertemplate="%{customdata[0]:.2f} … %{customdata[1]:.2f}<br><b>%{y:,}</b><extra></extra>",
     )
-    figure.update_xaxes(range=[-1.02, 1.02], zeroline=True, zerolinecolor=theme.GRID)
-    figure.update_yaxes(showgrid=True, gridcolor=theme.GRID)
+    figure.update_xaxes(range=[-1.02, 1.02], zeroline=True, zerolinecolor=theme.GRID, title_text=x_title)
+    figure.update_yaxes(showgrid=True, gridcolor=theme.GRID, title_text=y_title)
     return figure
 
 
 def memory(lengths: Sequence[int], series: Mapping[str, Sequence[float]], *, x_title: str, y_title: str) -> go.Figure:
     """Return memory against the number of cached tokens, one line a kind."""
-    figure = theme.lines(list(lengths), series, x_title=x_title, y_title=y_title, height=320)
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_xaxes(tickformat=",")
+    figure = theme.lines(list(lengths), series, height=320)
+    for trace, name in zip(figure.data, series, strict=True):
+        trace.name = escape(name)
+    figure.update_yaxes(rangemode="tozero", title_text=y_title)
+    figure.update_xaxes(tickformat=",", title_text=x_title)
     return figure

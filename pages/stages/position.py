@@ -35,7 +35,7 @@ page.try_next(
         {"position.view": "order", "position.pair": "names"},
     ),
     page.Suggestion(
-        _("A base of 100 makes every sinusoid fast: positions 600 apart look alike."),
+        _("A base of 100 makes every hand fast: see the wavelengths fall."),
         "position",
         {"position.view": "sinusoidal", "position.base": 100, "position.length": 512},
     ),

@@ -23,14 +23,15 @@ titles = {
 
 lm = session.language_model()
 rows, width = lm.config.vocab_size, lm.config.d_model
+relation = "=" if lm.config.tie_embeddings else r"\neq"
 page.header(
     _("Weight tying and parameters"),
     _("The table that turns ids into vectors can also turn vectors into logits: stored once, used twice."),
 )
 page.equation(
-    r"X = E[\mathrm{ids}], \qquad \mathrm{logits} = H\,W, \qquad W = E^{\top}\ \text{(tied)}: \qquad "
+    rf"X = E[\mathrm{{ids}}], \qquad \mathrm{{logits}} = H\,W, \qquad W {relation} E^{{\top}}, \qquad "
     rf"\underbrace{{[S, {rows}]}}_{{\mathrm{{logits}}}} = \underbrace{{[S, {width}]}}_{{H}} \times "
-    rf"\underbrace{{[{width}, {rows}]}}_{{E^{{\top}}}}"
+    rf"\underbrace{{[{width}, {rows}]}}_{{W}}"
 )
 VIEWS[widgets.choice("tying.view", _("View"), list(VIEWS), "storage", format_func=titles.__getitem__)](lm)
 page.try_next(

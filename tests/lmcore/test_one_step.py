@@ -10,8 +10,16 @@ import torch
 from torch.nn import functional as F
 
 from lmcore import Model, ModelConfig, Trace
-from lmcore.embedding_gradient import split_embedding_gradient
-from lmcore.one_step import by_group, gradients, losses_along, squared_norm, stepped, target_loss
+from lmcore.embedding_gradient import embedding_gradient, split_embedding_gradient
+from lmcore.one_step import (
+    by_group,
+    gradients,
+    losses_along,
+    squared_norm,
+    stepped,
+    target_loss,
+    where_it_stops_helping,
+)
 
 IDS = [3, 7, 3, 5, 1]
 
@@ -102,6 +110,7 @@ def test_tied_gradient_is_the_sum_of_its_sides(last_only, scale):
         logits, targets = logits[-1:], targets[-1:]
     (wanted,) = torch.autograd.grad(F.cross_entropy(logits, targets), [model.token_embedding.weight])
     torch.testing.assert_close(split.total, wanted)
+    torch.testing.assert_close(embedding_gradient(model, ids, last_only), wanted)
     if last_only:
         torch.testing.assert_close(split.total, gradients(model, IDS)["token_embedding.weight"])
 
@@ -143,3 +152,15 @@ def test_untied_parts_are_the_gradients_of_the_two_matrices():
 def test_too_short_is_refused():
     with pytest.raises(ValueError, match="ids has 1 tokens"):
         split_embedding_gradient(tiny(), torch.tensor([3]))
+
+
+def test_where_a_step_stops_helping():
+    model = tiny()
+    found = gradients(model, IDS)
+    start = target_loss(model, IDS).item()
+    etas = [0.0, *np.geomspace(1e-3, 1e3, 61)]
+    eta = where_it_stops_helping(model, found, IDS, etas)
+    before, after = losses_along(model, found, [0.995 * eta, 1.005 * eta], IDS)
+    assert before < start <= after
+    assert all(loss < start for loss in losses_along(model, found, np.linspace(1e-3, 0.99 * eta, 50).tolist(), IDS))
+    assert where_it_stops_helping(model, found, IDS, [0.0, 1e-4]) is None

@@ -73,7 +73,12 @@ def model(encoding: str, n_layers: int) -> Model:
     torch.manual_seed(0)
     return Model(
         ModelConfig(
-            vocab_size=9, d_model=16, n_layers=n_layers, n_heads=2, context_length=8, init_std=0.4,
+            vocab_size=9,
+            d_model=16,
+            n_layers=n_layers,
+            n_heads=2,
+            context_length=8,
+            init_std=0.4,
             position_encoding=encoding,
         )  # fmt: skip
     ).double()

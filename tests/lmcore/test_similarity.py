@@ -56,7 +56,11 @@ def test_equal_scores_come_by_id_and_fewer_rows_than_asked_are_enough() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"n": 0}, "n must be at least 1, got 0"), ({"n": 1, "measure": "l2"}, "'l2'"), ({"n": 1, "exclude": {50}}, "row 50")],
+    [
+        ({"n": 0}, "n must be at least 1, got 0"),
+        ({"n": 1, "measure": "l2"}, "'l2'"),
+        ({"n": 1, "exclude": {50}}, "row 50"),
+    ],
 )
 def test_bad_input_is_named(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):

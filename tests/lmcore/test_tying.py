@@ -16,7 +16,9 @@ def test_built_in_models_lie_as_their_config_says(name: str) -> None:
     assert found.shared == found.same_object == lm.config.tie_embeddings
     assert (found.max_difference == 0) == lm.config.tie_embeddings
     others = count_model(lm.model) - found.numbers
-    assert others == sum(p.numel() for n, p in lm.model.named_parameters() if n.split(".")[0] not in ("token_embedding", "head"))
+    assert others == sum(
+        p.numel() for n, p in lm.model.named_parameters() if n.split(".")[0] not in ("token_embedding", "head")
+    )
 
 
 def test_equal_values_are_not_one_storage() -> None:

@@ -14,20 +14,17 @@ from pages.figures import theme
 ROUNDING = 1e-5  # relative differences below this are float32 rounding, not the model telling order
 
 
-def scores(
-    values: ArrayLike, labels: Sequence[str], *, probability: bool, limit: float | None, title: str
-) -> go.Figure:
+def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit: float | None) -> go.Figure:
     """Return a small causal matrix [query, key]: what lies in the future is grey, few cells show their numbers."""
     values = np.asarray(values, dtype=np.float64)
     n = len(labels)
     figure = theme.heatmap(
         values,
         labels,
-        labels,
+        [str(position) for position in range(n)],  # rows carry the tokens; columns have no room for them
         kind="probability" if probability else "signed",
         limit=limit,
         masked=np.triu(np.ones((n, n), dtype=bool), 1),
-        column_title=title,
         height=360,
     )
     cells = figure.data[-1]
@@ -80,7 +77,7 @@ def two_distributions(
             hovertemplate="%{customdata}<br><b>%{x:.6g}</b>",
         )
     figure.update_layout(barmode="group", bargap=0.25, legend={"traceorder": "normal"})
-    largest = float(max(np.max(first), np.max(second)))
+    largest = max(float(np.asarray(probs).max()) for probs in (first, second))
     figure.update_xaxes(range=[0, 1.18 * largest], tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID)
     figure.update_yaxes(
         tickmode="array", tickvals=list(range(len(labels))), ticktext=[plotly_literal(label) for label in labels],

@@ -80,7 +80,8 @@ def pair_plane(
     """
     arrows = [np.asarray(arrow, dtype=np.float64) for arrow in (*query, *key)]
     size = max(float(np.linalg.norm(arrow)) for arrow in arrows) or 1.0
-    figure = theme.base_figure(340)
+    figure = theme.base_figure(300)
+    figure.update_layout(showlegend=False, margin={"t": 16})
     for (before, after), colour in ((arrows[:2], QUERY), (arrows[2:], KEY)):
         start, end = (math.atan2(arrow[1], arrow[0]) for arrow in (before, after))
         turn = np.linspace(start, start + math.remainder(end - start, 2 * math.pi), 40)

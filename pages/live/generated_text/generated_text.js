@@ -17,7 +17,10 @@ function build(token, index) {
   element.append(line("bdi", "text", token.token), line("span", "caption", token.caption));
   element.title = token.hint;
   element.dataset.index = index;
-  if (fixed) return element;
+  if (fixed) {
+    element.setAttribute("role", "presentation");
+    return element;
+  }
   element.setAttribute("role", "option");
   element.setAttribute("aria-label", `${token.token} ${token.hint}`);
   return element;

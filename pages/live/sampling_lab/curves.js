@@ -183,7 +183,7 @@ class Chart {
     for (const [name, ranks, values] of series) {
       let d = "";
       for (let i = 0; i < values.length; i++) d += `${i ? "L" : "M"}${this.toX(ranks[i]).toFixed(1)} ${this.toY(values[i]).toFixed(1)}`;
-      this.paths[name].setAttribute("d", d);
+      this.paths[name].setAttribute("d", d && `${d}h0`); // one point alone is a dot
     }
   }
 

@@ -5,7 +5,7 @@ const MINUS = "\u2212";
 // 0.69714 -> "69.71 %"; what would round to nothing keeps its order of magnitude.
 export function fmtProbability(p) {
   if (p === 0) return "0 %";
-  return p >= 0.00005 ? `${(100 * p).toFixed(2)} %` : `${(100 * p).toExponential(1)} %`;
+  return p >= 0.00005 ? `${(100 * p).toFixed(2)} %` : `${(100 * p).toExponential(1).replace(/-(\d)$/, "-0$1")} %`;
 }
 
 // With all the digits a reader can use.

@@ -160,7 +160,7 @@ class Lab {
       return;
     }
     this.stages.arrange(this.settings.order);
-    this.stages.show(this.result, this.ranked.size);
+    this.stages.show(this.result);
     this.showNumbers();
     this.bars.show(this.result, this.pinned, this.settings.log);
     this.curves.show(this.result);
@@ -246,6 +246,7 @@ class Lab {
     this.showTools = () => {
       setText(shown, String(Math.min(this.settings.bars, this.ranked.size)));
       if (Number(count.value) !== this.settings.bars) count.value = this.settings.bars;
+      count.style.setProperty("--fill", (this.settings.bars - 10) / 190);
       log.checked = this.settings.log;
     };
   }

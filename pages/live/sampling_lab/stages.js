@@ -65,13 +65,13 @@ export class Stages {
     this.order = order;
   }
 
-  show(result, size) {
+  show(result) {
     const { settings, steps } = result;
     for (const [name, card] of this.cards) {
       const index = steps.findIndex((step) => step.name === name);
       card.root.classList.toggle("off", index < 0);
       setText(card.number, index < 0 ? "" : String(index + 1));
-      setText(card.effect, index < 0 ? this.labels.off : effect(steps[index], size, this.labels));
+      setText(card.effect, index < 0 ? this.labels.off : effect(steps[index], result, this.labels));
       card.toggle.checked = isActive(name, settings[name]);
       card.set?.(settings[name]);
     }
@@ -156,7 +156,7 @@ function knobCard(stages, name, stops) {
   slider.onkeyup = slider.onblur = () => stages.hold(false);
   field.oninput = () => {
     const value = field.value === "" ? OFF[name] : Number(field.value);
-    const valid = field.validity.valid && Number.isFinite(value) && knob.allowed(value);
+    const valid = !field.validity.badInput && Number.isFinite(value) && knob.allowed(value);
     field.setAttribute("aria-invalid", String(!valid));
     field.setCustomValidity(valid ? "" : fill(stages.labels.refused, { stage: card.title, allowed: stages.labels.allowed[name] }));
     if (valid) stages.change(name, value);
@@ -172,6 +172,7 @@ function knobCard(stages, name, stops) {
     card.value = value;
     if (value !== OFF[name]) stages.resume[name] = value;
     slider.value = nearest(stops, value, OFF[name]);
+    slider.style.setProperty("--fill", slider.value / (stops.length - 1));
     const text = EMPTY_WHEN_OFF.has(name) && value === OFF[name] ? "" : String(value);
     slider.setAttribute("aria-valuetext", text === "" ? stages.labels.off : signed(text));
     if (field.getRootNode().activeElement !== field || Number(field.value) !== value) field.value = text;
@@ -190,6 +191,7 @@ function biasCard(stages, name) {
     const any = Object.keys(value).length > 0;
     if (any) stages.resume[name] = value;
     card.toggle.disabled = !any && !stages.resume[name];
+    card.effect.classList.toggle("hint", !any);
     if (!any) setText(card.effect, stages.labels.bias_hint);
   };
   return card;
@@ -205,7 +207,7 @@ function nearest(stops, value, off) {
   return best;
 }
 
-function effect(step, size, labels) {
+function effect(step, { ranked, history }, labels) {
   const { name, before, kept, note } = step;
   const said = [];
   if (step.removedMass > 0 || kept < before.ranks.length) {
@@ -214,8 +216,12 @@ function effect(step, size, labels) {
   } else if (!note && !EDITS.has(name)) {
     said.push(labels.keeps_all);
   }
-  const values = { k: fmtCount(note?.k ?? 0), count: fmtCount(note?.count ?? 0), size: fmtCount(size) };
+  const values = { k: fmtCount(note?.k ?? 0), count: fmtCount(note?.count ?? 0), size: fmtCount(ranked.size) };
   if (note) said.push(fill(labels.notes[note.kind], values));
-  if (!said.length) said.push(name === "temperature" ? labels.heats[step.value < 1 ? "sharper" : "flatter"] : labels.edits);
+  if (!said.length && name === "temperature") said.push(labels.heats[step.value < 1 ? "sharper" : "flatter"]);
+  if (!said.length) {
+    const changed = name === "logit_bias" ? Object.keys(step.value) : [...new Set(history)];
+    said.push(fill(labels.edits, { count: fmtCount(changed.length) }));
+  }
   return said.join(" \u00b7 ");
 }

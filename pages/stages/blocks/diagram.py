@@ -74,7 +74,7 @@ def shape_line(config: ModelConfig, length: int, view: str) -> str:
         "mlp": [("S", "d_model"), ("S", "d_mlp"), ("S", "d_model")],
     }  # fmt: skip
     names = {
-        "attention": ["attn_norm.out", "q", "pattern", "z", "", "attn.out"],
+        "attention": ["attn_norm.out", "q", "pattern", "z", "joined z", "attn.out"],
         "residual": ["resid_pre", "resid_mid", "resid_post"],
         "mlp": ["mlp_norm.out", "post", "mlp.out"],
     }[view]

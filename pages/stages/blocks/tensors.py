@@ -91,7 +91,7 @@ def to_csv(trace: Trace, name: str) -> bytes:
     tensor, axes = trace[name].numpy(), trace.axes(name)
     rows = tensor.reshape(-1, tensor.shape[-1])
     frame = pd.DataFrame(rows, columns=[f"{axes[-1]} {index}" for index in range(rows.shape[1])])
-    places = np.indices(tensor.shape[:-1]).reshape(tensor.ndim - 1, -1)
+    places = np.indices(tensor.shape[:-1]).reshape(tensor.ndim - 1, len(rows))
     for column, (axis, place) in enumerate(zip(axes[:-1], places, strict=True)):
         frame.insert(column, axis, place)
     return frame.to_csv(index=False).encode("utf-8")

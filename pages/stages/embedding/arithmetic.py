@@ -37,7 +37,7 @@ def show(lm: LanguageModel) -> None:
     labels = labels_of(lm)
     controls, picture = page.workbench()
     with controls:
-        example = widgets.choice(
+        example = widgets.select(
             "embedding.analogy",
             _("Example"),
             [*EXAMPLES, "free"],
@@ -61,7 +61,7 @@ def show(lm: LanguageModel) -> None:
         )
         excluded = widgets.toggle(
             "embedding.exclude",
-            _("Leave out the inputs"),
+            _("Without inputs"),
             True,
             help=_("The result often stays nearest to the row it starts from; published results leave the inputs out."),
         )
@@ -86,8 +86,8 @@ def show(lm: LanguageModel) -> None:
         page.figure(
             figures.ranked(
                 scores[shown].numpy(),
-                [labels[token] + (f" ({_('input')})" if token in inputs else "") for token in shown],
-                value_title=_("cosine to the result") if measure == "cosine" else _("dot product with the result"),
+                [labels[token] + (f"·{_('input')}" if token in inputs else "") for token in shown],
+                title=_("cosine to the result") if measure == "cosine" else _("dot product with the result"),
                 removed=out,
                 chosen=winner,
             ),
@@ -98,7 +98,7 @@ def show(lm: LanguageModel) -> None:
     page.numbers_table(
         pd.DataFrame(
             {
-                _("token · id"): [labels[token] for token in shown],
+                _("token#id"): [labels[token] for token in shown],
                 _("input"): [_("yes") if token in inputs else _("no") for token in shown],
                 _("cosine"): cosine(rows, vector).numpy(),
                 _("dot product"): (rows.double() @ vector).numpy(),

@@ -9,11 +9,12 @@ from lmcore import LanguageModel
 from lmcore.embedding_history import embedding_history
 from pages.common import link, widgets
 from pages.common.text import _, visible
+from pages.figures.labels import vocabulary_label
 
 
 def labels_of(lm: LanguageModel) -> list[str]:
     """Return what each token of the vocabulary is called on screen: its text made visible, and its id."""
-    return [f"{visible(lm.tokenizer.token_bytes(token))} · {token}" for token in range(lm.config.vocab_size)]
+    return [vocabulary_label(token, lm.tokenizer.token_bytes(token)) for token in range(lm.config.vocab_size)]
 
 
 def token_picker(key: str, label: str, lm: LanguageModel, labels: list[str], default: str) -> int:

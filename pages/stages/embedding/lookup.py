@@ -9,8 +9,9 @@ import torch
 from lmcore import LanguageModel
 from lmcore.embedding import one_hot_lookup
 from pages.common import page, session, widgets
-from pages.common.text import _, markdown_literal, visible
+from pages.common.text import _, markdown_literal
 from pages.figures import embedding as figures
+from pages.figures.labels import token_labels
 from pages.stages.embedding.common import labels_of
 
 _ROWS_AROUND = 4
@@ -22,11 +23,11 @@ from lmcore.embedding import one_hot_lookup
 
 lm = lmcore.load({name!r})
 ids = torch.tensor(lm.tokenizer.encode({prompt!r}).ids)
-table = lm.model.token_embedding.weight.detach()      # [vocab_size, d_model]
-vectors = table[ids]                                  # [S, d_model]
-products = one_hot_lookup(ids, table)                 # one-hot [S, vocab_size] times the table
+table = lm.model.token_embedding.weight.detach()      # [V, D]
+vectors = table[ids]                                  # [S, D]
+products = one_hot_lookup(ids, table)                 # [S, V] x [V, D]
 print((vectors - products).abs().max().item())
-print(table[torch.stack([ids, ids.flip(0)])].shape)   # a batch: [B, S] -> [B, S, d_model]
+print(table[torch.stack([ids, ids.flip(0)])].shape)   # [B, S, D]
 print(vectors[{position}])
 """
 
@@ -42,7 +43,6 @@ def show(lm: LanguageModel) -> None:
     chosen = found.ids[position]
     low, high = max(0, chosen - _ROWS_AROUND), min(len(table), chosen + _ROWS_AROUND + 1)
     labels = labels_of(lm)
-    tokens = [visible(token) for token in found.tokens]
 
     facts, picture = page.workbench()
     with facts:
@@ -52,9 +52,12 @@ def show(lm: LanguageModel) -> None:
             )
         )
         st.metric(
-            _("Largest |row pick − one-hot × table|"),
+            _("Largest difference"),
             f"{difference.max().item():.6g}",
-            help=_("Over all positions and dimensions of this prompt. Products with 0 add nothing: both are equal."),
+            help=_(
+                "Between row pick and one-hot times table, over all positions and dimensions of this prompt. "
+                "Products with 0 add nothing, so the two are equal."
+            ),
         )
         batch = torch.stack([ids, ids.flip(0)])
         _shapes([(list(ids.shape), list(vectors.shape)), (list(batch.shape), list(table[batch].shape))])
@@ -63,15 +66,25 @@ def show(lm: LanguageModel) -> None:
             st.caption(_("This model then multiplies the vectors by {scale:.4f}.").format(scale=scale))
     with picture:
         limit = vectors.abs().max().item()
+        positions = token_labels(found.tokens)
+        page.figure(
+            figures.one_hot(
+                found.ids,
+                positions,
+                vocab_size=len(table),
+                chosen=position,
+                titles=(_("position:token"), _("column of the one-hot matrix = id")),
+            ),
+            "embedding-one-hot",
+            _("The one-hot matrix: each position's row has a single 1, in the column of its token's id."),
+        )
         page.figure(
             figures.rows(
                 table[low:high].numpy(),
                 labels[low:high],
                 chosen=chosen - low,
                 limit=limit,
-                row_title=_("token · id"),
-                column_title=_("dimension"),
-                value_title=_("value in the table E"),
+                titles=(_("token#id"), _("dimension"), _("value in the table E")),
             ),
             "embedding-table",
             _("The table around the chosen token's row, which is outlined."),
@@ -79,12 +92,10 @@ def show(lm: LanguageModel) -> None:
         page.figure(
             figures.rows(
                 vectors.numpy(),
-                [f"{index} · {token}" for index, token in enumerate(tokens)],
+                positions,
                 chosen=position,
                 limit=limit,
-                row_title=_("position · token"),
-                column_title=_("dimension"),
-                value_title=_("value in X = E[ids]"),
+                titles=(_("position:token"), _("dimension"), _("value in X = E[ids]")),
             ),
             "embedding-lookup",
             _("The vectors of the prompt's tokens, one row a position; the chosen one is outlined."),

@@ -9,7 +9,7 @@ from lmcore import LanguageModel
 from lmcore.similarity import cosine, likeness
 from lmcore.similarity import neighbours as nearest
 from pages.common import page, widgets
-from pages.common.text import _, language
+from pages.common.text import _, language, plotly_literal
 from pages.figures import embedding as figures
 from pages.stages.embedding.common import labels_of, steps_picker, token_picker
 
@@ -44,7 +44,7 @@ def show(lm: LanguageModel) -> None:
         steps, tables = steps_picker(lm)
         n = widgets.slider("neighbours", _("Neighbours"), 3, 20, 8)
         table, trained = tables[steps], list(tables.values())[-1]
-        st.metric(_("Standard deviation of all numbers in the table"), f"{table.std().item():.4f}")
+        st.metric(_("σ of the table"), f"{table.std().item():.4f}")
         st.metric(_("Length of this row"), f"{table[token].norm().item():.4f}")
         st.caption(
             _(
@@ -57,15 +57,16 @@ def show(lm: LanguageModel) -> None:
     with picture:
         left, right = st.columns(2)
         for column, found, title, key in (
-            (left, by_cosine, _("by cosine: the angle alone"), "cosine"),
-            (right, by_dot, _("by dot product: angle and length"), "dot"),
+            (left, by_cosine, _("cosine"), "cosine"),
+            (right, by_dot, _("dot product"), "dot"),
         ):
             with column:
                 page.figure(
-                    figures.ranked(found.scores.numpy(), [labels[i] for i in found.ids.tolist()], value_title=title),
+                    figures.ranked(found.scores.numpy(), [labels[i] for i in found.ids.tolist()], title=title),
                     f"embedding-neighbours-{key}",
-                    _("The rows most alike to the token's, {title}.").format(title=title),
+                    _("The rows most alike to the token's: {title}.").format(title=title),
                 )
+        st.caption(_("The cosine is the angle alone; the dot product also grows with the lengths of the rows."))
         if len(tables) > 1:
             finally_near = nearest(trained, trained[token], min(n, 6), "cosine", {token}).ids
             page.figure(
@@ -76,8 +77,7 @@ def show(lm: LanguageModel) -> None:
                         for other in finally_near.tolist()
                     },
                     now=steps,
-                    x_title=_("steps trained"),
-                    y_title=_("cosine to {token}").format(token=labels[token]),
+                    titles=(_("steps trained"), _("cosine to {token}").format(token=plotly_literal(labels[token]))),
                 ),
                 "embedding-forming",
                 _("Cosine of the token to what are its neighbours in the end, at each snapshot of training."),
@@ -91,8 +91,7 @@ def show(lm: LanguageModel) -> None:
                     },
                     init_std=lm.config.init_std,
                     init_name=_("normal, σ = {std}").format(std=lm.config.init_std),
-                    x_title=_("value of a number in the table"),
-                    y_title=_("share of all numbers, a bin"),
+                    titles=(_("value of a number in the table"), _("share of all numbers, a bin")),
                 ),
                 "embedding-entries",
                 _("How the numbers of the table are distributed at the start, now, and in the end."),
@@ -102,7 +101,7 @@ def show(lm: LanguageModel) -> None:
     page.numbers_table(
         pd.DataFrame(
             {
-                _("token · id"): [labels[other] for other in shown],
+                _("token#id"): [labels[other] for other in shown],
                 _("cosine"): cosines[shown].numpy(),
                 _("dot product"): dots[shown].numpy(),
                 _("length of the row"): table[shown].norm(dim=-1).numpy(),

@@ -10,8 +10,9 @@ from lmcore import LanguageModel, Trace
 from lmcore.similarity import cosine
 from lmcore.tokenizer import Encoding
 from pages.common import link, page, session, widgets
-from pages.common.text import _, language, markdown_literal, visible
+from pages.common.text import _, language, markdown_literal
 from pages.figures import embedding as figures
+from pages.figures.labels import vocabulary_label
 
 EXAMPLES = {
     "shop": ("水果店里，苹果很好吃", "手机店里，苹果发布了新手机"),
@@ -36,7 +37,7 @@ def show(lm: LanguageModel) -> None:
     """Draw the view."""
     controls, picture = page.workbench()
     with controls:
-        example = widgets.choice(
+        example = widgets.select(
             "embedding.pair",
             _("Example"),
             [*EXAMPLES, "free"],
@@ -67,7 +68,7 @@ def show(lm: LanguageModel) -> None:
             _("Token in both"),
             shared,
             max(shared, key=lambda other: len(lm.tokenizer.token_bytes(other))),
-            format_func=lambda other: f"{visible(lm.tokenizer.token_bytes(other))} · {other}",
+            format_func=lambda other: vocabulary_label(other, lm.tokenizer.token_bytes(other)),
         )
     i, j = (len(found.ids) - 1 - found.ids[::-1].index(token) for found in (first, second))
     traces = [session.trace(found.ids) for found in (first, second)]
@@ -88,7 +89,7 @@ def show(lm: LanguageModel) -> None:
                 )
             )
         page.figure(
-            figures.by_layer(titles, cosines, y_title=_("cosine between the two sentences")),
+            figures.by_layer(titles, cosines, title=_("cosine between the two sentences")),
             "embedding-sentences",
             _("Cosine between the token's vectors in the two sentences, from the row to the last hidden state."),
         )

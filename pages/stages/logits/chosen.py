@@ -45,7 +45,8 @@ class Chosen:
             f"import lmcore{imports}\n"
             f"lm = lmcore.load({self.lm.name!r})\n"
             f"ids = lm.tokenizer.encode({self.found.text!r}).ids\n"
-            f"trace = lmcore.Trace()\nlogits = lm(ids, trace=trace)    # [{len(self.found.ids)}, {self.config.vocab_size}]\n"
+            "trace = lmcore.Trace()\n"
+            f"logits = lm(ids, trace=trace)    # [{len(self.found.ids)}, {self.config.vocab_size}]\n"
             f"{lines}"
         )
 

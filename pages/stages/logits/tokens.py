@@ -10,6 +10,7 @@ import streamlit as st
 from lmcore import Tokenizer
 from pages.common import widgets
 from pages.common.text import _, visible
+from pages.figures.labels import vocabulary_label
 
 
 class Parsed(NamedTuple):
@@ -41,21 +42,16 @@ def token_field(key: str, label: str, tokenizer: Tokenizer, default: int) -> int
     text = widgets.text(
         key, label, help=_("A token's text, or # and its id, such as #42. Empty: chosen by the model's own ranking.")
     )
-    if not text:
-        return default
-    parsed = parse(text, tokenizer)
-    if parsed is None:
-        st.text(
-            _("{given} is no token here; ids run from #0 to #{last}.").format(
-                given=visible(text[:40]), last=tokenizer.vocab_size - 1
-            )
-        )
-        return default
-    if parsed.how != "id":
-        told = {
-            "text": _("{token} is token #{id}."),
-            "space": _("With its space: {token} is token #{id}."),
-            "first": _("This text is several tokens; followed is the first, {token}, #{id}."),
-        }[parsed.how]
-        st.text(told.format(token=visible(tokenizer.token_bytes(parsed.token_id)), id=parsed.token_id))
-    return parsed.token_id
+    parsed = parse(text, tokenizer) if text else Parsed(default, "default")
+    told = {
+        None: _("{given} is no token here; ids run from #0 to #{last}. Shown: {token}"),
+        "default": _("Chosen by the ranking: {token}"),
+        "id": _("Shown: {token}"),
+        "text": _("Shown: {token}"),
+        "space": _("Shown, with its space: {token}"),
+        "first": _("This text is several tokens; shown is the first: {token}"),
+    }[parsed.how if parsed else None]
+    token_id = parsed.token_id if parsed else default
+    shown = vocabulary_label(token_id, tokenizer.token_bytes(token_id))
+    st.text(told.format(given=visible(text[:40]), last=tokenizer.vocab_size - 1, token=shown))
+    return token_id

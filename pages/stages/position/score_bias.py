@@ -108,28 +108,23 @@ def show_relative() -> None:
             r"s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} + b_h[\mathrm{bucket}(q - k)], \qquad "
             rf"b \in \mathbb{{R}}^{{{config.relative_buckets} \times {config.n_heads}}}"
         )
-        page.figure(
-            theme.lines(
-                distance,
+        for key, series, title, alt in (
+            (
+                "position-buckets",
                 {_("bucket"): buckets},
-                x_title=_("distance query − key (tokens)"),
-                y_title=_("bucket"),
-                height=300,
+                _("bucket"),
+                _("The bucket of each distance: one each for near ones, wider and wider for far ones."),
             ),
-            "position-buckets",
-            _("The bucket of each distance: one each for near ones, wider and wider for far ones."),
-        )
-        page.figure(
-            theme.lines(
-                distance,
+            (
+                "position-relative",
                 {_("head {h}").format(h=head): learned[:, head] for head in range(config.n_heads)},
-                x_title=_("distance query − key (tokens)"),
-                y_title=_("learned, added to the score"),
-                height=360,
+                _("learned, added to the score"),
+                _("The bias each head has learned for every distance."),
             ),
-            "position-relative",
-            _("The bias each head has learned for every distance."),
-        )
+        ):
+            chart = theme.lines(distance, series, x_title=_("distance query − key (tokens)"), y_title=title, height=330)
+            chart.update_traces(line_shape="hv")  # a bucket is one number for several distances
+            page.figure(chart, key, alt)
     head = st.session_state.get("head", 0)
     page.numbers_table(
         pd.DataFrame(
@@ -171,16 +166,18 @@ def _on_this_text(name: str) -> str:
     limit = max(values[head].tril().abs().max().item() for values in parts.values()) or None
     for number, (column, (title, values)) in enumerate(zip(st.columns(3), parts.items(), strict=True)):
         with column:
+            st.markdown(f"**{title}**")
             page.figure(
-                comparison.scores(values[head], labels, probability=False, limit=limit, title=title),
+                comparison.scores(values[head], labels, probability=False, limit=limit),
                 f"position-bias-{number}",
                 title,
             )
     patterns = {_("softmax without the bias"): alone, _("softmax with the bias"): pattern}
     for number, (column, (title, values)) in enumerate(zip(st.columns(2), patterns.items(), strict=True)):
         with column:
+            st.markdown(f"**{title}**")
             page.figure(
-                comparison.scores(values[head], labels, probability=True, limit=None, title=title),
+                comparison.scores(values[head], labels, probability=True, limit=None),
                 f"position-pattern-{number}",
                 title,
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,28 +16,28 @@ WHOLE = {"top_k"}  # 0 is off, so that a slider can hold it
 BARS = (10, 200)  # how many bars the lab may draw
 
 
-def remember() -> SamplingSettings:
-    """Give every knob its home in the session and the address, and return them as settings; say what did not fit."""
+def remember() -> None:
+    """Give every knob its home in the session and the address; say what did not fit."""
     for name in NUMBERS:
-        _remember_checked(name, _off(name), lambda text, name=name: _number(name, text))
+        _remember_checked(name, off(name), lambda text, name=name: _number(name, text))
     _remember_checked("logit_bias", "", lambda text: bias_text(bias_of(text)))
     _remember_checked("order", None, lambda text: _order(text.split(",")))
     _remember_checked("bars", 20, lambda text: min(max(int(text), BARS[0]), BARS[1]))
     _remember_checked("log_bars", False, {"1": True, "0": False}.__getitem__)
     _remember_checked("token", None, _token_id)
-    return settings()
 
 
-def settings() -> SamplingSettings:
-    """Return the session's knobs as settings."""
+def settings(vocab_size: int) -> SamplingSettings:
+    """Return the session's knobs as settings for a vocabulary; a bias for an id outside it waits for its own model."""
     state = st.session_state
     values = {name: state[name] for name in NUMBERS}
-    return SamplingSettings(**values, logit_bias=bias_of(state["logit_bias"]), order=_order(state["order"] or ()))
+    bias = {token: amount for token, amount in bias_of(state["logit_bias"]).items() if token < vocab_size}
+    return SamplingSettings(**values, logit_bias=bias, order=_order(state["order"] or ()))
 
 
-def for_lab() -> dict[str, Any]:
+def for_lab(vocab_size: int) -> dict[str, Any]:
     """Return what the lab is to show, as its scripts name it."""
-    state, chosen = st.session_state, settings()
+    state, chosen = st.session_state, settings(vocab_size)
     return {
         "logit_bias": {str(token): amount for token, amount in chosen.logit_bias},
         **{name: state[name] for name in NUMBERS},
@@ -80,15 +79,19 @@ def given(chosen: SamplingSettings) -> dict[str, Any]:
     return values if chosen.order == STAGES else {**values, "order": chosen.order}
 
 
+def off(name: str) -> float | int:
+    """Return the value that turns a stage off, as a slider can hold it: 0 where the settings have None."""
+    return (0 if name in WHOLE else 0.0) if OFF[name] is None else OFF[name]
+
+
 def bias_of(text: str) -> dict[int, float]:
     """Read a logit bias as the address has it.
 
     >>> bias_of("12:1.5,7:-2")
-    {12: 1.5, 7: -2.0}
+    {7: -2.0, 12: 1.5}
     """
     pairs = [pair.rpartition(":") for pair in text.split(",") if pair]
-    bias = {_token_id(token): float(amount) for token, _colon, amount in pairs}
-    return dict(SamplingSettings(logit_bias=bias).logit_bias) and bias
+    return dict(SamplingSettings(logit_bias=[(_token_id(token), float(amount)) for token, _c, amount in pairs]).logit_bias)
 
 
 def bias_text(bias: Mapping[int, float]) -> str:
@@ -98,10 +101,6 @@ def bias_text(bias: Mapping[int, float]) -> str:
     '7:-2,12:1.5'
     """
     return ",".join(f"{token}:{amount:.12g}" for token, amount in sorted(bias.items()))
-
-
-def _off(name: str) -> float | int:
-    return (0 if name in WHOLE else 0.0) if OFF[name] is None else OFF[name]
 
 
 def _number(name: str, value: Any) -> float | int:
@@ -128,6 +127,6 @@ def _remember_checked(key: str, default: Any, parse: link.Parse) -> None:
     refused = link.replaced(key)
     if refused is not None:
         value = st.session_state[key]
-        shown = _("off") if value is None or (isinstance(value, float) and math.isnan(value)) else link.as_text(value)
+        shown = "" if value is None else link.as_text(value)
         message = _("{given} does not fit {name}; showing {value}.")
         st.text(message.format(given=visible(refused[:40]), name=key, value=shown or _("off")))

@@ -34,7 +34,8 @@ def show(lm: LanguageModel) -> None:
     st.markdown(
         _(
             "Give every token another id at random, and move its row of the embedding (and of the head) along: "
-            "the model computes the same. Change the ids without moving the rows, and each id picks another token's row."
+            "the model computes the same. Change the ids without moving the rows, and each id picks the row of "
+            "another token."
         )
     )
     controls, picture = page.workbench()
@@ -44,9 +45,16 @@ def show(lm: LanguageModel) -> None:
     ids = torch.tensor(found.ids)
     before, moved, unmoved = _three(lm, ids, new_id)
     with controls:
-        st.metric(_("Largest difference of a logit, rows moved along"), f"{(moved - before).abs().max().item():.3g}")
-        st.metric(_("Largest difference, ids alone changed"), f"{(unmoved - before).abs().max().item():.3g}")
-        st.caption(_("Over all {n:,} tokens of the vocabulary, at the last position.").format(n=len(before)))
+        st.markdown(
+            _(
+                "Largest difference of a logit, over all {n:,} tokens at the last position: **{moved}** when the rows "
+                "moved along, **{unmoved}** when the ids alone changed."
+            ).format(
+                n=len(before),
+                moved=f"{(moved - before).abs().max().item():.3g}",
+                unmoved=f"{(unmoved - before).abs().max().item():.3g}",
+            )
+        )
     labels = [f"{visible(lm.tokenizer.token_bytes(i))} · {i} → {int(new_id[i])}" for i in range(len(before))]
     with picture:
         page.figure(

@@ -82,7 +82,7 @@ def _details(found: Encoding, position: int) -> None:
         sentence.format(
             position=position,
             token_id=f"**{found.ids[position]}**",
-            hex=markdown_literal(token.hex(" ")),
+            hex=f"`{token.hex(' ')}`",
             start=start,
             end=end,
         )
@@ -95,9 +95,8 @@ def _round_trip(lm: LanguageModel, found: Encoding) -> None:
     given, back = found.text.encode(), lm.tokenizer.decode_bytes(found.ids)
     equal = sum(a == b for a, b in zip(given, back, strict=False))
     if given == back:
-        st.markdown(
-            "✓ " + _("Round trip: decoding the ids gives the text back, {n:,} of {n:,} bytes equal.").format(n=len(back))
-        )
+        sentence = _("Round trip: decoding the ids gives the text back, {n:,} of {n:,} bytes equal.")
+        st.markdown("✓ " + sentence.format(n=len(back)))
     else:
         st.markdown(
             "✗ "

@@ -29,8 +29,8 @@ def show(lm: LanguageModel) -> None:
     """Draw the view."""
     st.markdown(
         _(
-            "An id means nothing without its vocabulary. On the left is a **toy word-level vocabulary** of six entries, "
-            "made for this page: no model uses it. On the right is the vocabulary of {model}."
+            "An id means nothing without its vocabulary. On the left is a **toy word-level vocabulary** of six "
+            "entries, made for this page: no model uses it. On the right is the vocabulary of {model}."
         ).format(model=markdown_literal(lm.name))
     )
     controls, results = page.workbench()

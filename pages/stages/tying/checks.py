@@ -47,7 +47,7 @@ def show(lm: LanguageModel) -> None:
     found = list(checks(lm))
     for number, check in enumerate(found, start=1):
         with st.container(border=True):
-            claim, computed = st.columns([2, 3], gap="large")
+            claim, computed = st.columns([1, 2], gap="large")
             claim.markdown(f"**{number}.** {check.claim}")
             with computed:
                 st.code(check.computation, language=None, wrap_lines=True)
@@ -60,7 +60,8 @@ def show(lm: LanguageModel) -> None:
                         query_params={**{key: str(value) for key, value in check.state.items()}, "apply": "1"},
                     )
     page.numbers_table(
-        pd.DataFrame({_("claim"): check.claim, _("computed"): check.computation} for check in found), "tying-checks"
+        pd.DataFrame({_("claim"): check.claim, _("computed"): check.right.replace("**", "")} for check in found),
+        "tying-checks",
     )
     page.snippet(CODE)
 

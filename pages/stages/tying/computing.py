@@ -46,10 +46,13 @@ def show(lm: LanguageModel) -> None:
         last = config.context_length - 1
         past = widgets.slider("past", _("Tokens before the generated one"), 0, last, min(99, last))
         new = widgets.slider("prompt_tokens", _("Tokens of the prompt"), 1, config.context_length, min(100, last))
-        last_only = widgets.toggle("last_logits", _("Prompt: logits at the last position only"))
+        last_only = widgets.toggle(
+            "last_logits",
+            _("Last logits only"),
+            help=_("Of a prompt, generation needs the logits of the last position alone."),
+        )
         dtypes = list(BYTES_PER_NUMBER)
-        dtype = widgets.choice("dtype", "dtype", dtypes, "float16")
-        sources(config)
+        dtype = widgets.select("dtype", _("dtype"), dtypes, "float16")
     decode, prefill = compute(config, past), compute(config, 0, new, last_logits_only=last_only)
     mlp = mlp_compute(config)
     cache = kv_cache_bytes(config, past + 1, dtype)
@@ -133,4 +136,5 @@ def show(lm: LanguageModel) -> None:
         "tying-kv-cache",
         {_("bytes"): "count"},
     )
+    sources(config)
     page.snippet(CODE.format(config=config_code(lm, config), past=past, new=new, last=last_only, dtype=dtype))

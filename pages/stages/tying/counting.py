@@ -31,7 +31,7 @@ def show(lm: LanguageModel) -> None:
     controls, picture = page.workbench()
     with controls:
         config = subject_picker(lm)
-        how = widgets.choice(
+        how = widgets.select(
             "tying.count",
             _("Count it"),
             ["given", "tied", "untied"],
@@ -39,7 +39,6 @@ def show(lm: LanguageModel) -> None:
             format_func={"given": _("as it is"), "tied": _("tied"), "untied": _("untied")}.__getitem__,
         )
         counted = count(config, tie_embeddings={"given": None, "tied": True, "untied": False}[how])
-        sources(config)
     names = group_names()
     block = block_matrices(config)
     with picture:
@@ -48,21 +47,19 @@ def show(lm: LanguageModel) -> None:
         facts(
             [_("counted {how}").format(how=how_counted), _("parameters"), _("share of the total")],
             [
-                [
-                    f"**{name}**" if name == _("total") else name,
-                    fmt_count(value),
-                    f"{100 * value / counted.total:.2f} %",
-                ]
-                for name, value in {
-                    _("total"): counted.total,
-                    _("token embedding"): counted.group_totals["embedding"],
-                    _("LM head"): counted.head_size,
-                    _("norms"): counted.group_totals.get("norm", 0),
-                    _("matrices of one block"): sum(row.size for row in block),
-                    _("total if tied"): counted.tied_total,
-                    _("total if untied"): counted.untied_total,
-                    _("tying saves"): counted.tying_saves,
-                }.items()
+                [f"**{_('total')}**", fmt_count(counted.total), ""],
+                *(
+                    [name, fmt_count(value), f"{100 * value / counted.total:.2f} %"]
+                    for name, value in {
+                        _("token embedding"): counted.group_totals["embedding"],
+                        _("LM head"): counted.head_size,
+                        _("norms"): counted.group_totals.get("norm", 0),
+                        _("matrices of one block"): sum(row.size for row in block),
+                    }.items()
+                ),
+                [_("total if tied"), fmt_count(counted.tied_total), ""],
+                [_("total if untied"), fmt_count(counted.untied_total), ""],
+                [_("tying saves"), fmt_count(counted.tying_saves), ""],
             ],
         )
         st.caption(_("Matrices of one block: {formula}").format(formula=one_block))
@@ -113,4 +110,5 @@ def show(lm: LanguageModel) -> None:
         for dtype, width in BYTES_PER_NUMBER.items()
     ]
     page.numbers_table(pd.DataFrame(memory), "tying-memory", {_("bytes"): "count"})
+    sources(config)
     page.snippet(CODE.format(config=config_code(lm, config), tied=counted.tied))

@@ -10,7 +10,7 @@ from lmcore.parameters import PRESETS, count
 from pages.common import page
 from pages.common.text import _
 from pages.figures import tying as figures
-from pages.stages.tying.subject import group_names
+from pages.stages.tying.subject import group_names, literal
 
 CODE = """
 from lmcore.parameters import PRESETS, count
@@ -62,18 +62,13 @@ def show(lm: LanguageModel) -> None:
         },
     )
     st.subheader(_("Who ties, and where it says so"), anchor=False)
-    page.numbers_table(
-        pd.DataFrame(
-            [
-                {
-                    _("model"): config.title,
-                    _("counted as"): _("tied") if config.tie_embeddings else _("untied"),
-                    _("whether it ties, from"): config.tie_source,
-                    _("sizes from"): config.source,
-                }
-                for config in PRESETS.values()
-            ]
-        ),
-        "tying-sources",
+    by_source: dict[tuple[str, bool], list[str]] = {}
+    for config in PRESETS.values():
+        by_source.setdefault((config.tie_source, config.tie_embeddings), []).append(config.title)
+    st.markdown(
+        "\n".join(
+            f"- **{', '.join(titles)}** · {_('tied') if tied else _('untied')} · {literal(source)}"
+            for (source, tied), titles in by_source.items()
+        )
     )
     page.snippet(CODE)

@@ -53,10 +53,13 @@ def free_config() -> ModelConfig:
 def sources(config: ModelConfig) -> None:
     """Say where a published model's sizes and its tying are stated."""
     if isinstance(config, PublishedConfig):
-        st.caption(_("Sizes from"))
-        st.code(config.source, language=None, wrap_lines=True)
-        st.caption(_("Whether it ties, from"))
-        st.code(config.tie_source, language=None, wrap_lines=True)
+        st.caption(_("Sizes from: {source}.").format(source=literal(config.source)))
+        st.caption(_("Whether it ties, from: {source}.").format(source=literal(config.tie_source)))
+
+
+def literal(source: str) -> str:
+    """Return a source's text for Markdown: the names in it have underscores, which are not emphasis."""
+    return source.replace("_", "\\_")
 
 
 def group_names() -> dict[str, str]:
@@ -85,7 +88,7 @@ def config_code(lm: LanguageModel, config: ModelConfig) -> str:
 
 
 def facts(header: list[str], rows: list[list[str]]) -> None:
-    """Show a few numbers as a small table of text, where long ones are not cut off."""
+    """Show a few numbers as a small table in which long ones are not cut off."""
     lines = [header, ["---"] + ["--:"] * (len(header) - 1), *rows]
     st.markdown("\n".join("| " + " | ".join(line) + " |" for line in lines))
 

@@ -1,0 +1,165 @@
+"""A converted copy of a model in the user's cache directory, which makes its second start faster.
+
+The copy is a convenience: whatever is wrong with it or with the disk, loading goes on without it.
+It is used only when its source files have the size and time they had, and its own bytes the digest
+noted beside them; it appears under its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lmcore.checkpoints.joined_file import JoinedFile
+from lmcore.checkpoints.progress import Progress, silent
+from lmcore.checkpoints.safetensors_files import SafetensorsFiles
+from lmcore.checkpoints.weights import build, own_tensors
+from lmcore.config import ModelConfig
+from lmcore.language_model import LanguageModel
+from lmcore.model import Model
+from lmcore.tokenizer import PretrainedTokenizer
+
+_FORMAT = 1
+_DTYPES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
+_log = logging.getLogger(__name__)
+
+
+def cache_directory() -> Path:
+    """Return where this platform keeps a user's caches, with this project's name below."""
+    if given := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(given)
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    else:
+        base = Path.home() / ".cache"
+    return base / "glass-box-lm"
+
+
+class ConvertedCopy:
+    """The copy of one source in one dtype.
+
+    Args:
+        parts: the source's files.
+        dtype: the dtype of the weights.
+    """
+
+    def __init__(self, parts: Sequence[Path], dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._folder: Path | None = None
+        try:
+            facts = [(os.fspath(part.resolve()), part.stat().st_size, part.stat().st_mtime_ns) for part in parts]
+            self._source = [path for path, _, _ in facts]
+            key = hashlib.sha256(json.dumps([_FORMAT, str(dtype), facts]).encode()).hexdigest()[:32]
+            self._folder = cache_directory() / key
+        except (OSError, RuntimeError) as error:  # no home directory is a RuntimeError
+            _log.info("no converted copy is kept: %s", error)
+
+    def load(self, name: str, said: Progress = silent) -> LanguageModel | None:
+        """Return the model from its copy, or None when there is no good one; a broken one is removed."""
+        if self._folder is None or not (self._folder / "model.json").is_file():
+            return None
+        try:
+            facts = json.loads((self._folder / "model.json").read_text(encoding="utf-8"))
+            config = ModelConfig.from_dict(facts["config"])
+            for filename, digest in facts["sha256"].items():
+                found = JoinedFile([self._folder / filename]).sha256(
+                    lambda share, filename=filename: said(f"checking the converted {filename}", share)
+                )
+                if found != digest:
+                    raise ValueError(f"{filename} has another SHA-256 than was noted")
+            tokenizer = PretrainedTokenizer.from_file(self._folder / "tokenizer.json", config.vocab_size)
+            source = SafetensorsFiles([self._folder / "model.safetensors"])
+            return LanguageModel(name, build(config, source, source.filename, self._dtype, checked=True), tokenizer)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            _log.warning("the converted copy of %s is not used: %s", name, error)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            return None
+
+    def save(self, lm: LanguageModel, said: Progress = silent) -> None:
+        """Write the copy, or leave things as they are when there is no room or no permission."""
+        if self._folder is None or self._dtype not in _DTYPES:
+            return
+        said("keeping a converted copy for the next start", 0.0)
+        unfinished: str | None = None
+        try:
+            root = self._folder.parent
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            needed = sum(tensor.nbytes for tensor in own_tensors(lm.model).values())
+            if shutil.disk_usage(root).free < needed + (1 << 30):
+                _log.info("no converted copy of %s is kept: less than %s bytes and 1 GiB are free", lm.name, needed)
+                return
+            unfinished = tempfile.mkdtemp(dir=root, prefix="unfinished-")
+            self._write(Path(unfinished), lm, said)
+            self._remove_older()
+            os.rename(unfinished, self._folder)
+        except OSError as error:
+            _log.info("no converted copy of %s is kept: %s", lm.name, error)
+        finally:
+            if unfinished is not None:
+                shutil.rmtree(unfinished, ignore_errors=True)
+
+    def _write(self, folder: Path, lm: LanguageModel, said: Progress) -> None:
+        definition = lm.tokenizer.definition.encode()
+        (folder / "tokenizer.json").write_bytes(definition)
+        facts = {
+            "source": self._source,
+            "dtype": str(self._dtype),
+            "config": lm.config.to_dict(),
+            "sha256": {
+                "tokenizer.json": hashlib.sha256(definition).hexdigest(),
+                "model.safetensors": write_safetensors(lm.model, folder / "model.safetensors", said),
+            },
+        }
+        (folder / "model.json").write_text(json.dumps(facts), encoding="utf-8")
+
+    def _remove_older(self) -> None:
+        """Remove the copies of the same source as it was before it changed."""
+        assert self._folder is not None
+        for facts_path in self._folder.parent.glob("*/model.json"):
+            try:
+                facts: dict[str, Any] = json.loads(facts_path.read_text(encoding="utf-8"))
+            except ValueError:
+                continue
+            if facts.get("source") == self._source and facts.get("dtype") == str(self._dtype):
+                shutil.rmtree(facts_path.parent, ignore_errors=True)
+
+
+def write_safetensors(model: Model, path: Path, said: Progress = silent) -> str:
+    """Write a model's own tensors as they are, without a second copy in memory; return the file's SHA-256.
+
+    The format: eight bytes with the header's length, the header in JSON, then the tensors' bytes.
+    """
+    tensors = own_tensors(model)
+    header, end = {}, 0
+    for name, tensor in tensors.items():
+        header[name] = {
+            "dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [end, end + tensor.nbytes]
+        }  # fmt: skip
+        end += tensor.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    digest = hashlib.sha256()
+    written = 0
+    with path.open("wb") as file:
+        for piece in (len(text).to_bytes(8, "little"), text):
+            file.write(piece)
+            digest.update(piece)
+        for tensor in tensors.values():
+            numbers = memoryview(tensor.detach().contiguous().flatten().view(torch.uint8).numpy())
+            file.write(numbers)
+            digest.update(numbers)
+            written += tensor.nbytes
+            said("keeping a converted copy for the next start", written / end)
+    return digest.hexdigest()

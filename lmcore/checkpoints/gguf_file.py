@@ -1,0 +1,200 @@
+"""GGUF files: the header, every length checked against the file before it is believed, and tensors to floats.
+
+The format is described in docs/gguf.md of the ggml repository. The numbers inside quantised blocks
+are unpacked by the `gguf` package; its reader is not used, because it trusts the lengths in a file.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+from gguf.quants import dequantize
+from torch import Tensor
+
+from lmcore.checkpoints.joined_file import JoinedFile
+from lmcore.checkpoints.tensor_source import TensorSource
+
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_READABLE = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K",
+             "TQ1_0", "TQ2_0", "IQ4_NL", "IQ4_XS")  # fmt: skip
+_CHUNK = 1 << 20  # weights dequantised at a time: little memory, and it stays in the processor's cache
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor's place in the file.
+
+    Attributes:
+        shape: as torch orders axes, [out, in] for a matrix.
+        kind: how its numbers are stored.
+        offset: bytes from the beginning of the file.
+        nbytes: its size there.
+    """
+
+    shape: tuple[int, ...]
+    kind: GGMLQuantizationType
+    offset: int
+    nbytes: int
+
+
+class GGUFFile(TensorSource):
+    """A GGUF file's metadata and tensors.
+
+    Args:
+        parts: the file, or the parts it was cut into, in order.
+        name: what errors call it.
+
+    Raises:
+        ValueError: for a file that is broken or of a kind not read, naming file and field.
+    """
+
+    def __init__(self, parts: Sequence[Path], name: str | None = None) -> None:
+        super().__init__(name or parts[0].name)
+        self._file = JoinedFile(parts)
+        header = _Header(self._file, self.filename)
+        self.metadata = header.metadata
+        self._stored = header.tensors
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every tensor by name."""
+        return {name: stored.shape for name, stored in self._stored.items()}
+
+    def read(self, name: str, dtype: torch.dtype) -> Tensor:
+        """Return a tensor's numbers in this dtype."""
+        stored = self._stored[name]
+        block, block_bytes = GGML_QUANT_SIZES[stored.kind]
+        flat = torch.empty(math.prod(stored.shape), dtype=dtype)
+        step = _CHUNK // block * block
+        for start in range(0, len(flat), step):
+            stop = min(start + step, len(flat))
+            raw = self._file.read_at(stored.offset + start // block * block_bytes, (stop - start) // block * block_bytes)
+            # Rows of 64 blocks: a size at which the unpacking is fast; the tail in one row.
+            packed = np.frombuffer(raw, np.uint8)
+            width = block_bytes * 64
+            rows = packed.reshape(-1, width if len(packed) % width == 0 else block_bytes)
+            numbers = dequantize(rows, stored.kind)
+            flat[start:stop] = torch.from_numpy(numbers.reshape(-1).copy() if not numbers.flags.writeable else numbers.reshape(-1))
+        return flat.view(stored.shape)
+
+
+class _Header:
+    """Reads a header from the front; the file's size bounds every length in it."""
+
+    def __init__(self, file: JoinedFile, name: str) -> None:
+        self._file, self._name = file, name
+        self._data = b""
+        self._at = 0
+        self._field = "the magic number"
+        if self._take("4s") != b"GGUF":
+            raise ValueError(f"{name} is not a GGUF file: it does not begin with 'GGUF'.")
+        version = self._take("<I")
+        if version not in (2, 3):
+            why = "it is written for big-endian machines" if version > 0xFFFF else "only 2 and 3 are read"
+            raise ValueError(f"{name}: GGUF version {version:#x}: {why}.")
+        n_tensors, n_fields = self._count("the number of tensors", 24), self._count("the number of fields", 13)
+        self.metadata: dict[str, Any] = {}
+        for index in range(n_fields):
+            self._field = f"the name of field {index}"
+            key = self._string()
+            self._field = key
+            if key in self.metadata:
+                raise ValueError(f"{name}: field {key!r} is given twice.")
+            self.metadata[key] = self._value(self._take("<I"))
+        self.tensors = self._tensors(n_tensors)
+
+    def _tensors(self, n_tensors: int) -> dict[str, StoredTensor]:
+        places: dict[str, tuple[tuple[int, ...], int, int]] = {}
+        for index in range(n_tensors):
+            self._field = f"the name of tensor {index}"
+            key = self._string()
+            self._field = f"tensor {key!r}"
+            if key in places:
+                raise ValueError(f"{self._name}: {self._field} is given twice.")
+            n_axes = self._take("<I")
+            if not 1 <= n_axes <= 4:
+                raise ValueError(f"{self._name}: {self._field} has {n_axes} axes; 1 to 4 are possible.")
+            shape = tuple(self._take("<Q") for _ in range(n_axes))[::-1]
+            places[key] = shape, self._take("<I"), self._take("<Q")
+        alignment = self.metadata.get("general.alignment", 32)
+        if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+            raise ValueError(f"{self._name}: general.alignment = {alignment!r} is no power of two.")
+        begin = -(-self._at // alignment) * alignment
+        return {key: self._stored(key, *place, begin) for key, place in places.items()}
+
+    def _stored(self, key: str, shape: tuple[int, ...], kind_number: int, offset: int, begin: int) -> StoredTensor:
+        try:
+            kind = GGMLQuantizationType(kind_number)
+        except ValueError:
+            raise ValueError(f"{self._name}: tensor {key!r} has the unknown storage type {kind_number}.") from None
+        if kind.name not in _READABLE:
+            raise ValueError(f"{self._name}: tensor {key!r} is stored as {kind.name}; read are {', '.join(_READABLE)}.")
+        block, block_bytes = GGML_QUANT_SIZES[kind]
+        if not all(shape) or shape[-1] % block:
+            raise ValueError(f"{self._name}: tensor {key!r} has shape {list(shape)}, which {kind.name} cannot store.")
+        nbytes = math.prod(shape) // block * block_bytes
+        if begin + offset + nbytes > self._file.size:
+            raise ValueError(
+                f"{self._name} is cut short: tensor {key!r} ends at byte {begin + offset + nbytes:,}, "
+                f"the file at {self._file.size:,}."
+            )
+        return StoredTensor(shape, kind, begin + offset, nbytes)
+
+    def _value(self, kind: int) -> Any:
+        if kind in _SCALARS:
+            return self._take("<" + _SCALARS[kind])
+        if kind == _STRING:
+            return self._string()
+        if kind == _ARRAY:
+            item = self._take("<I")
+            if item in _SCALARS:
+                count = self._count(f"the length of {self._field}", struct.calcsize("<" + _SCALARS[item]))
+                return list(self._unpack(f"<{count}{_SCALARS[item]}"))
+            if item == _STRING:
+                return [self._string() for _ in range(self._count(f"the length of {self._field}", 8))]
+        raise ValueError(f"{self._name}: {self._field} has the unknown type {item if kind == _ARRAY else kind}.")
+
+    def _count(self, what: str, item_bytes: int) -> int:
+        """A number of items, refused when the rest of the file could not hold them."""
+        count = self._take("<Q")
+        if count * item_bytes > self._file.size - self._at:
+            raise ValueError(f"{self._name}: {what} is {count:,}, more than the file of {self._file.size:,} bytes can hold.")
+        return count
+
+    def _string(self) -> str:
+        start = self._at + 8
+        self._need(8)
+        (length,) = struct.unpack_from("<Q", self._data, self._at)
+        self._at = start
+        self._need(length)
+        self._at += length
+        try:
+            return str(self._data[start : start + length], "utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{self._name}: {self._field} is not UTF-8.") from None
+
+    def _take(self, form: str) -> Any:
+        return self._unpack(form)[0]
+
+    def _unpack(self, form: str) -> tuple[Any, ...]:
+        length = struct.calcsize(form)
+        self._need(length)
+        self._at += length
+        return struct.unpack_from(form, self._data, self._at - length)
+
+    def _need(self, length: int) -> None:
+        stop = self._at + length
+        if stop <= len(self._data):
+            return
+        if stop > self._file.size:
+            raise ValueError(f"{self._name} is cut short, or broken, at {self._field}: {length:,} bytes are said to follow byte {self._at:,} of {self._file.size:,}.")
+        wanted = min(max(stop, 2 * len(self._data), 1 << 20), self._file.size)
+        self._data += self._file.read_at(len(self._data), wanted - len(self._data))

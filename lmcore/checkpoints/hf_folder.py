@@ -1,0 +1,108 @@
+"""A model folder in Hugging Face's layout: config.json, safetensors and tokenizer.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lmcore.checkpoints import gemma3, gpt2, llama, qwen2, qwen3
+from lmcore.checkpoints.names import Renamed
+from lmcore.checkpoints.progress import Progress, silent
+from lmcore.checkpoints.safetensors_files import SafetensorsFiles
+from lmcore.checkpoints.weights import build
+from lmcore.config import ModelConfig
+from lmcore.language_model import LanguageModel
+from lmcore.tokenizer import PretrainedTokenizer
+
+FAMILIES: Mapping[str, Any] = {
+    "gpt2": gpt2, "llama": llama, "qwen2": qwen2, "qwen3": qwen3, "gemma3": gemma3, "gemma3_text": gemma3,
+}  # fmt: skip
+"""`model_type` of config.json -> the module that reads it."""
+
+_MOST_JSON = 1 << 24  # an index of thousands of shards is smaller
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+
+
+def load_folder(
+    folder: Path, name: str, dtype: torch.dtype = torch.float32, said: Progress = silent
+) -> LanguageModel:
+    """Load a model from its folder.
+
+    Raises:
+        ValueError: for a file that is missing, broken, of an unknown family or unlike the others, naming it.
+    """
+    config, family = read_config(folder / "config.json")
+    tokenizer = _read_tokenizer(folder, config)
+    source = Renamed(SafetensorsFiles(_weight_files(folder)), family.NAMES, config)
+    model = build(config, source, source.filename, dtype, lambda share: said(f"reading {source.filename}", share))
+    return LanguageModel(name, model, tokenizer)
+
+
+def read_config(path: Path) -> tuple[ModelConfig, Any]:
+    """Return the config that a config.json describes, and its family's module.
+
+    Raises:
+        ValueError: for a family, field or value that is not understood, naming file and field.
+    """
+    values = _read_json(path)
+    kind = values.get("model_type")
+    if kind not in FAMILIES:
+        raise ValueError(f"{path.name}: model_type = {kind!r} is not supported; {', '.join(FAMILIES)} are.")
+    try:
+        return FAMILIES[kind].config_from(values), FAMILIES[kind]
+    except (ValueError, TypeError, AttributeError) as error:  # a field of another type than it should have
+        raise ValueError(f"{path.name}: {error}") from None
+
+
+def _read_tokenizer(folder: Path, config: ModelConfig) -> PretrainedTokenizer:
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise ValueError(f"{path.name} is missing; only tokenizers in that form are read.")
+    first = None
+    settings_path = folder / "tokenizer_config.json"
+    if settings_path.is_file():
+        settings = _read_json(settings_path)
+        bos = settings.get("bos_token")
+        bos = bos.get("content") if isinstance(bos, dict) else bos
+        if settings.get("add_bos_token") is not None:
+            first = str(bos or "") if settings["add_bos_token"] else ""
+    return PretrainedTokenizer.from_file(path, config.vocab_size, first)
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """The folder's safetensors files: one, or the shards that an index names."""
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if single.is_file():
+        return [single]
+    if index.is_file():
+        named = _read_json(index).get("weight_map")
+        if not isinstance(named, dict) or not named:
+            raise ValueError(f"{index.name}: weight_map must be a table of tensors and files, got {named!r:.60}.")
+        for shard in set(named.values()):
+            if not isinstance(shard, str) or Path(shard).name != shard:
+                raise ValueError(f"{index.name}: weight_map names {shard!r}, which is no file of this folder.")
+        return [folder / shard for shard in sorted(set(named.values()))]
+    if pickles := sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern)):
+        raise ValueError(
+            f"{folder.name} holds its weights only as a pickle, {pickles[0]}; a pickle can run any code and is never "
+            "opened. Convert it to safetensors."
+        )
+    raise ValueError(f"{folder.name} has no model.safetensors.")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _MOST_JSON:
+            raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {_MOST_JSON:,} are read.")
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path.name} is missing.") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{path.name} cannot be read as JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{path.name} must be a table of fields, got {values!r:.60}.")
+    return values

@@ -1,0 +1,61 @@
+"""Safetensors files, one or several shards, as a source of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from lmcore.checkpoints.tensor_source import TensorSource
+
+_FLOATS = ("F64", "F32", "F16", "BF16")
+
+
+class SafetensorsFiles(TensorSource):
+    """The tensors of some safetensors files, mapped into memory: a dtype that is kept is not copied.
+
+    Args:
+        paths: the files; no two may hold a tensor of the same name.
+
+    Raises:
+        ValueError: for a file that is missing or broken, or a tensor twice or not of floats, naming file and tensor.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        super().__init__(paths[0].name)
+        self._files: dict[str, tuple[Any, Path]] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        for path in paths:
+            try:
+                # The library checks the header against the file's size, and limits the header's own.
+                file = safe_open(path, framework="pt")
+                for name in file.keys():  # noqa: SIM118 - the object is no mapping
+                    part = file.get_slice(name)
+                    self._add(name, tuple(part.get_shape()), part.get_dtype(), file, path)
+            except FileNotFoundError:
+                raise ValueError(f"{path.name} is missing.") from None
+            except (SafetensorError, OSError) as error:
+                raise ValueError(f"{path.name} cannot be read as safetensors: {error}.") from None
+
+    def _add(self, name: str, shape: tuple[int, ...], kind: str, file: Any, path: Path) -> None:
+        if name in self._files:
+            raise ValueError(f"{path.name}: tensor {name!r} is also in {self._files[name][1].name}.")
+        if kind not in _FLOATS:
+            raise ValueError(f"{path.name}: tensor {name!r} is stored as {kind}; read are {', '.join(_FLOATS)}.")
+        self._files[name], self._shapes[name] = (file, path), shape
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every tensor by name."""
+        return self._shapes
+
+    def read(self, name: str, dtype: torch.dtype) -> Tensor:
+        """Return a tensor in this dtype."""
+        file, path = self._files[name]
+        try:
+            return file.get_tensor(name).to(dtype)
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{path.name}: tensor {name!r} cannot be read: {error}.") from None

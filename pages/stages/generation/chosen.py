@@ -1,0 +1,126 @@
+"""The chosen token's distribution as it was when it was drawn, and another token in its place."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lmcore import Reshaped, SamplingSettings, distribution
+from lmcore.generation_run import GenerationRun
+from lmcore.generation_tree import Node
+from pages.common import page
+from pages.common.text import _, markdown_literal, visible
+from pages.figures import generation as figures
+from pages.figures.theme import fmt_bits, fmt_probability
+from pages.stages.generation.runs import SELECTED
+
+MAX_CANDIDATES = 100  # offered to be taken instead, the most probable first
+
+
+def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
+    """Draw the distribution of a node, or with None of the token that comes next, and what can be done there."""
+    if node is None and (run.end or run.running):
+        return
+    result = run.next_result() if node is None else node.result
+    position = len(run.tree.prompt_ids) + (run.node.depth if node is None else node.depth - 1)
+    _facts(node, result, position)
+    order = distribution.top(result.start.dense(), top_n).ids.tolist()
+    if node is not None and node.token_id not in order:
+        order.append(node.token_id)
+    page.figure(
+        figures.distribution(
+            result.initial_probs,
+            result.probs,
+            result.removed_by >= 0,
+            order,
+            [_label(run, token_id) for token_id in order],
+            chosen=None if node is None else node.token_id,
+            wording=figures.Wording(
+                model=_("the model's own (T = 1)"),
+                drawn_from=_("drawn from"),
+                removed=_("removed"),
+                rest=_("the other {n:,} tokens"),
+                axis=_("probability"),
+            ),
+        ),
+        "generation.distribution",
+        _("Next-token distribution at position {position}: {n} most probable tokens and the rest as one bar.").format(
+            position=position, n=top_n
+        ),
+    )
+    if not run.running:
+        _actions(run, node, result)
+
+
+def settings_in_words(settings: SamplingSettings) -> str:
+    """Return the settings that are away from off, and the seed."""
+    active = [f"{name} {getattr(settings, name):g}" for name in settings.active]
+    return ", ".join([*(active or [_("plain softmax")]), f"seed {settings.seed}"])
+
+
+def _facts(node: Node | None, result: Reshaped, position: int) -> None:
+    candidates = _("{n:,} of {v:,} tokens can be drawn; {mass} of the model's probability was removed.").format(
+        n=result.candidates, v=result.start.vocab_size, mass=fmt_probability(result.removed_mass)
+    )
+    if node is None:
+        st.markdown(_("**Position {position}, not drawn yet.**").format(position=position) + " " + candidates)
+    else:
+        logits = result.start.logits
+        drawn = _("Taken by hand") if node.by_hand else _("Drawn")
+        st.markdown(
+            _("**Position {position}: {token}**, id {token_id}. {drawn} with {settings}.").format(
+                position=position,
+                token=markdown_literal(node.token),
+                token_id=node.token_id,
+                drawn=drawn,
+                settings=settings_in_words(result.settings),
+            )
+            + " "
+            + _("Probability {p}; the model's own {own}, rank {rank}, surprisal {bits}.").format(
+                p=fmt_probability(node.prob),
+                own=fmt_probability(float(result.initial_probs[node.token_id])),
+                rank=distribution.rank(logits, node.token_id),
+                bits=fmt_bits(float(distribution.surprisal_bits(logits, node.token_id))),
+            )
+            + " "
+            + candidates
+        )
+    if result.candidates == 1:
+        st.caption(_("1 candidate: the seed has no effect."))
+
+
+def _actions(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
+    parent = run.node if node is None else node.parent
+    present = None if node is None else node.token_id
+    order = [i for i in distribution.top(result.start.dense(), MAX_CANDIDATES).ids.tolist() if i != present]
+    removed = result.removed_by >= 0
+
+    def described(token_id: int) -> str:
+        p = _("removed") if removed[token_id] else fmt_probability(float(result.probs[token_id]))
+        return f"{_label(run, token_id)} · {p}"
+
+    pick, take, back = st.columns([3, 2, 2], vertical_alignment="bottom")
+    wanted = pick.selectbox(
+        _("Another token here"), order, format_func=described, key=f"generation.candidate.{_place(run, node)}"
+    )
+    text = _("Take it") if node is None else _("Take it instead")
+    if take.button(text, key="generation.take", width="stretch", help=_("Begins a branch; nothing is lost.")):
+        run.take(parent, wanted)
+        st.session_state[SELECTED] = None
+        st.rerun()
+    if node is not None and node is not run.node:
+        ahead = node not in run.node.lineage()
+        label = _("Go on to here") if ahead else _("Rewind to here")
+        if back.button(label, key="generation.go_to", width="stretch"):
+            run.go_to(node)
+            st.session_state[SELECTED] = None
+            st.rerun()
+
+
+def _place(run: GenerationRun, node: Node | None) -> str:
+    """Return a name for a place in the tree: at another place there are other candidates to choose from."""
+    path = run.tree.path(node or run.node)
+    return ".".join(str(step.token_id) for step in path[-8:]) + f".{len(path)}.{node is None}"
+
+
+def _label(run: GenerationRun, token_id: int) -> str:
+    return f"{visible(run.tree.lm.tokenizer.token_bytes(token_id))} · {token_id}"

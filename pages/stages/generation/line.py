@@ -1,0 +1,135 @@
+"""The text so far, token by token, and the distribution behind the chosen one: redrawn while it runs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lmcore import Encoding, TextStream, distribution
+from lmcore.generation_run import GenerationRun
+from lmcore.generation_tree import Node, repeated_tail
+from pages.common.text import _, markdown_literal, visible
+from pages.figures.theme import fmt_bits, fmt_probability
+from pages.live.generated_text import TextToken, generated_text
+from pages.stages.generation import chosen
+from pages.stages.generation.runs import SELECTED
+
+REFRESH = 0.25  # seconds between two looks at a generation that runs
+FULL_COLOUR_BITS = 10.0
+
+
+def live(run: GenerationRun, prompt: Encoding, colour: str, top_n: int) -> None:
+    """Draw the text and the chosen token, again and again while the generation runs."""
+    running = run.running
+    st.fragment(_draw, run_every=REFRESH if running else None)(run, prompt, colour, top_n, running)
+
+
+def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, was_running: bool) -> None:
+    running = run.running
+    node = run.node  # read first: a generation that runs moves on, and the branch in view goes at least as far
+    path = run.tree.path(run.tip)
+    drawn = path[: node.depth]
+    tokens = [
+        TextToken(token, str(token_id), kind="prompt")
+        for token, token_id in zip(prompt.tokens, prompt.ids, strict=True)
+    ]
+    tokens += [_token(step, index >= len(drawn), colour, len(prompt.ids) + index) for index, step in enumerate(path)]
+    can_grow = not run.end and not running
+    at_end = len(prompt.ids) + len(path)
+    if can_grow and node is run.tip:
+        tokens.append(TextToken(b"", _("next"), hint=_("not drawn yet: look at its distribution"), kind="next"))
+    selected = _selected(run, path)
+    generated_text(
+        tokens,
+        key="generation.text",
+        label=_("The text so far; choose a token"),
+        selected=at_end if selected is None else len(prompt.ids) + selected.depth - 1,
+        on_select=lambda index: st.session_state.update(
+            {SELECTED: "next" if index >= at_end else path[index - len(prompt.ids)]}
+        ),
+    )
+    _status(run, running)
+    _plain_text(run, prompt, drawn)
+    _repetition(drawn)
+    if was_running and not running:
+        st.rerun()  # the buttons, the branches and the table have to know
+    chosen.show(run, selected, top_n)
+
+
+def _selected(run: GenerationRun, path: list[Node]) -> Node | None:
+    """Return the node whose distribution is shown; None for the token that comes next."""
+    wanted = st.session_state.get(SELECTED)
+    if wanted in path:
+        return wanted
+    if wanted == "next" and not run.end and not run.running and run.node is run.tip:
+        return None
+    return run.node if run.node.parent is not None else path[0] if path else None
+
+
+def _token(step: Node, ahead: bool, colour: str, position: int) -> TextToken:
+    logits = step.result.start.logits
+    bits = float(distribution.surprisal_bits(logits, step.token_id))
+    rank = distribution.rank(logits, step.token_id)
+    caption, strength = {
+        "probability": (fmt_probability(step.prob), step.prob),
+        "rank": (f"#{rank}", 1 / rank),
+        "surprisal": (f"{bits:.2f}", bits / FULL_COLOUR_BITS),
+    }[colour]
+    hint = _("position {position}, id {token_id}: {probability}, rank {rank}, {bits}").format(
+        position=position,
+        token_id=step.token_id,
+        probability=fmt_probability(step.prob),
+        rank=rank,
+        bits=fmt_bits(bits),
+    )
+    kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
+    return TextToken(step.token, caption, min(max(strength, 0.0), 1.0), hint, kind)
+
+
+def _status(run: GenerationRun, running: bool) -> None:
+    count = _("{n} of at most {limit} new tokens.").format(n=run.node.depth, limit=run.max_new_tokens)
+    ends = {
+        "stop token": _("The text has ended: {token} was drawn.").format(token=markdown_literal(run.node.token)),
+        "context full": _("The context is full: the model sees no more than {n} tokens.").format(
+            n=run.tree.lm.config.context_length
+        ),
+        "max_new_tokens": _("As many new tokens as allowed; raise the limit to go on."),
+        "": _("Running …") if running else "",
+    }
+    if run.tip is not run.node and not running:
+        st.caption(count + " " + _("What follows the present place is kept, greyed."))
+    else:
+        st.caption(count + " " + ends[run.end])
+    if run.error:
+        st.error(_("The generation could not go on; what was drawn is kept."))
+        st.code(run.error, language=None, wrap_lines=True)
+
+
+def _plain_text(run: GenerationRun, prompt: Encoding, drawn: list[Node]) -> None:
+    stream = TextStream()
+    text = prompt.text + "".join(stream.push(step.token) for step in drawn if not _is_end(run, step))
+    # As text is read: lines and spaces as they are, what cannot be seen made visible.
+    lines = [visible(part).replace("␣", " ") for part in text.split("\n")]
+    st.code("\n".join(lines), language=None, wrap_lines=True)
+    if stream.pending:
+        st.caption(
+            _("Held back until the character is whole: {bytes}").format(bytes=markdown_literal(visible(stream.pending)))
+        )
+
+
+def _is_end(run: GenerationRun, step: Node) -> bool:
+    """Whether this is the control token that ended the text: it is no part of it."""
+    return step is run.node and run.end == "stop token"
+
+
+def _repetition(drawn: list[Node]) -> None:
+    period = repeated_tail([step.token_id for step in drawn])
+    if not period:
+        return
+    what = markdown_literal(b"".join(step.token for step in drawn[-period:]))
+    sentence = _("The text repeats {text} over and over.").format(text=what)
+    if drawn[-1].result.candidates == 1:
+        sentence += " " + _(
+            "With one candidate at each step nothing leads out of the circle: the repetition trap of greedy decoding. "
+            "Go back some tokens and raise the temperature."
+        )
+    st.info(sentence)

@@ -1,0 +1,45 @@
+"""The generations of a session: one for each prompt and model, kept while the reader looks elsewhere."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lmcore import Encoding, LanguageModel
+from lmcore.generation_run import GenerationRun
+from pages.common import session
+
+_RUNS = "generation.runs"  # (model, prompt) -> its run, the latest last
+_CURRENT = "generation.current"
+SELECTED = "generation.selected"  # the node whose distribution is shown, "next", or None for the latest
+MAX_RUNS = 12
+
+Key = tuple[str, str]
+
+
+def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
+    """Return the run of this prompt and model: a new one, or the one the reader left."""
+    runs: dict[Key, GenerationRun] = st.session_state.setdefault(_RUNS, {})
+    key = (lm.name, prompt.text)
+    if st.session_state.get(_CURRENT) != key:
+        for run in runs.values():
+            run.stop()
+        st.session_state[_CURRENT] = key
+        st.session_state[SELECTED] = None
+    if key not in runs:
+        stop_ids = lm.tokenizer.special_tokens.values()
+        runs[key] = GenerationRun(lm, prompt.ids, stop_ids, session.forward_lock())
+    runs[key] = runs.pop(key)
+    for old in list(runs)[:-1]:
+        if not runs[old].tree.root.children or len(runs) > MAX_RUNS:
+            del runs[old]
+    return runs[key]
+
+
+def earlier() -> list[tuple[Key, GenerationRun]]:
+    """Return the other runs of the session, the latest first."""
+    return [(key, run) for key, run in reversed(st.session_state[_RUNS].items()) if key != st.session_state[_CURRENT]]
+
+
+def bring_back(key: Key) -> None:
+    """Go back to the prompt and model of an earlier run, as a callback of a button."""
+    st.session_state["model"], st.session_state["prompt"] = key

@@ -1,0 +1,93 @@
+"""The logit lens: what the model would say if it stopped after each step."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from lmcore import Trace
+from lmcore.analysis import LensLayer, logit_lens
+from pages.common import page, widgets
+from pages.common.text import _
+from pages.figures import logits as figures
+from pages.stages.logits.chosen import Chosen
+
+MAX_POSITIONS = 128
+
+
+def quantity_picker() -> str:
+    """Let the reader choose what the cells show."""
+    names = {
+        "top": _("Top token"),
+        "probability": _("Probability of the followed token"),
+        "rank": _("Rank of the followed token"),
+    }
+    return widgets.select("lens", _("Cells show"), list(names), "top", format_func=names.__getitem__)
+
+
+def layers_of(chosen: Chosen, trace: Trace) -> list[LensLayer]:
+    """Return the lens of every state."""
+    return list(logit_lens(chosen.lm.model, trace, chosen.target))
+
+
+def show(chosen: Chosen, layers: list[LensLayer], quantity: str) -> None:
+    """Show the lens as a picture: a row a state, a column a position."""
+    first = max(0, min(chosen.position - MAX_POSITIONS + 1, len(chosen.labels) - MAX_POSITIONS))
+    part = slice(first, first + MAX_POSITIONS)
+    states, tokens = [layer.state for layer in layers], chosen.labels[part]
+    if len(chosen.labels) > len(tokens):
+        st.caption(_("Drawn are positions {first} to {last}.").format(first=first, last=first + len(tokens) - 1))
+    if quantity == "top":
+        figure = figures.lens_tokens(
+            [layer.top_probs[part].tolist() for layer in layers],
+            [[chosen.name(i) for i in layer.top_ids[part].tolist()] for layer in layers],
+            states,
+            tokens,
+            (_("Position"), _("Probability")),
+        )
+    elif quantity == "probability":
+        probs = [layer.target_probs[part].tolist() for layer in layers]
+        figure = figures.lens_target(probs, states, tokens, (_("Position"), _("Probability")))
+    else:
+        places = [layer.target_ranks[part].tolist() for layer in layers]
+        figure = figures.lens_ranks(places, chosen.config.vocab_size, states, tokens, (_("Position"), _("Rank")))
+    page.figure(
+        figure,
+        "lens-map",
+        _(
+            "Heat map: a row for each state of the residual stream, the last is the model's own answer; "
+            "a column for each position."
+        ),
+    )
+    st.caption(
+        _(
+            "Every state is put through the final norm and the head: resid_mid is after attention, "
+            "resid_post after the MLP."
+        )
+    )
+
+
+def table(chosen: Chosen, layers: list[LensLayer]) -> None:
+    """Show the chosen position's column."""
+    at = chosen.position
+    st.subheader(_("The chosen position, state by state"), anchor=False)
+    frame = pd.DataFrame(
+        {
+            _("State"): [layer.state for layer in layers],
+            _("Top token"): [chosen.name(int(layer.top_ids[at])) for layer in layers],
+            "P": [layer.top_probs[at].item() for layer in layers],
+            _("P of the followed"): [layer.target_probs[at].item() for layer in layers],
+            _("Its rank"): [int(layer.target_ranks[at]) for layer in layers],
+        }
+    )
+    page.numbers_table(frame, "lens", {"P": "probability", _("P of the followed"): "probability"})
+
+
+def snippet(chosen: Chosen) -> str:
+    """Return the code for this section."""
+    return chosen.snippet(
+        ".analysis",
+        f"for layer in lmcore.analysis.logit_lens(lm.model, trace, target_id={chosen.target}):\n"
+        f"    p = {chosen.position}\n"
+        "    print(layer.state, layer.top_ids[p].item(), layer.target_probs[p].item(), layer.target_ranks[p].item())",
+    )

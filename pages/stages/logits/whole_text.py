@@ -1,0 +1,125 @@
+"""The whole text under the model: top tokens of every position, surprisal, loss, perplexity, one token followed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from lmcore.analysis import ranks, score
+from lmcore.distribution import softmax, top
+from pages.common import page, widgets
+from pages.common.text import _, visible
+from pages.figures import logits as figures
+from pages.stages.logits.chosen import Chosen, grammar
+
+
+def count_picker() -> int:
+    """Let the reader choose how many tokens to list for each position."""
+    return widgets.slider("logits.top", _("Top tokens per position"), 1, 10, 3)
+
+
+def show(chosen: Chosen) -> None:
+    """Show loss and perplexity, where the text surprised, and one token followed."""
+    if len(chosen.found.ids) < 2:
+        st.info(_("One token alone has no surprisal: nothing foresees the first. Type more above."))
+    else:
+        _surprise(chosen)
+    probs = softmax(chosen.logits)[:, chosen.target].numpy()
+    places = ranks(chosen.logits, _everywhere(chosen)).tolist()
+    followed = _("The followed token, {token}: how probable it is as the next one after every position.")
+    st.text(followed.format(token=chosen.name(chosen.target)))
+    page.figure(
+        figures.followed(chosen.labels, probs, places, (_("Position"), _("Probability")), _("Rank")),
+        "followed",
+        _("Line: the probability of the followed token after every position."),
+    )
+
+
+def _everywhere(chosen: Chosen):  # noqa: ANN202
+    return chosen.logits.new_full((len(chosen.logits),), chosen.target).long()
+
+
+def _surprise(chosen: Chosen) -> None:
+    scores = score(chosen.logits, chosen.found.ids)
+    truth = _grammar_bits(chosen)
+    loss, perplexity, other = st.columns(3)
+    loss.metric(
+        _("Loss (nats per token)"), f"{scores.loss:.4f}", help=_("The mean of −ln P over the tokens that came.")
+    )
+    perplexity.metric(_("Perplexity"), f"{scores.perplexity:.3f}", help="exp(loss)")
+    if truth is not None and np.isfinite(truth).all():
+        other.metric(
+            _("Perplexity of the grammar"),
+            f"{2 ** truth.mean():.3f}",
+            help=_("What the true distribution gives this text. Over many texts no model does better on average."),
+        )
+    elif truth is not None:
+        other.caption(_("The grammar never says this text: its probability is 0, its perplexity infinite."))
+    page.equation(
+        rf"\mathrm{{loss}} = \frac{{1}}{{{len(scores.nats)}}}\sum_{{i=1}}^{{{len(scores.nats)}}} "
+        r"-\ln P(t_i \mid t_0 \ldots t_{i-1}) = "
+        rf"{scores.loss:.4f},\qquad \mathrm{{perplexity}} = e^{{\mathrm{{loss}}}} = {scores.perplexity:.3f}"
+    )
+    page.figure(
+        figures.surprisal(
+            chosen.labels[1:],
+            scores.bits.numpy(),
+            truth,
+            (_("Model"), _("Grammar")),
+            (_("Token that came"), _("Surprisal (bits)")),
+        ),
+        "surprisal",
+        _("Bars: the surprisal of each token that came, in bits, and the grammar's own where it is known."),
+    )
+
+
+def table(chosen: Chosen, count: int) -> None:
+    """Show every position: what came, how it was foreseen, and the most probable tokens."""
+    ids, probs = chosen.found.ids, softmax(chosen.logits)
+    nothing = [math.nan]
+    columns: dict[str, object] = {
+        _("Position"): range(len(ids)),
+        _("Token"): [visible(token) for token in chosen.found.tokens],
+        "id": ids,
+        _("Came next"): [*map(visible, chosen.found.tokens[1:]), ""],
+        _("Next id"): pd.array([*ids[1:], None], dtype="Int64"),
+    }
+    if len(ids) > 1:
+        scores = score(chosen.logits, ids)
+        columns |= {
+            _("Rank"): pd.array([*scores.ranks.tolist(), None], dtype="Int64"),
+            "P": [*scores.probs.tolist(), *nothing],
+            _("bits"): [*scores.bits.tolist(), *nothing],
+            _("nats"): [*scores.nats.tolist(), *nothing],
+        }
+        truth = _grammar_bits(chosen)
+        if truth is not None:
+            columns[_("bits of the grammar")] = [*truth.tolist(), *nothing]
+    tops = [top(row, count) for row in probs]
+    for n in range(len(tops[0].ids)):
+        columns[_("Top {n}").format(n=n + 1)] = [chosen.name(int(row.ids[n])) for row in tops]
+        columns[f"P {n + 1}"] = [row.values[n].item() for row in tops]
+    formats = {name: "probability" for name in columns if name == "P" or name.startswith("P ")}
+    bits = {_("bits"), _("nats"), _("bits of the grammar")} & columns.keys()
+    st.subheader(_("Every position"), anchor=False)
+    page.numbers_table(pd.DataFrame(columns), "positions", {**formats, **dict.fromkeys(bits, "logit")})
+
+
+def _grammar_bits(chosen: Chosen) -> np.ndarray | None:
+    truth = grammar(chosen.lm)
+    return None if truth is None else -truth.log_prob(chosen.found.ids) / math.log(2)
+
+
+def snippet(chosen: Chosen) -> str:
+    """Return the code for this section."""
+    if len(chosen.found.ids) < 2:
+        return chosen.snippet("", "print(lmcore.distribution.softmax(logits))")
+    return chosen.snippet(
+        ".analysis",
+        "scores = lmcore.analysis.score(logits, ids)\n"
+        "print(scores.ranks, scores.probs, scores.bits)\n"
+        "print(scores.loss, scores.perplexity)",
+    )

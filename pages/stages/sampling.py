@@ -1,0 +1,55 @@
+"""Sampling: how temperature, filters and penalties reshape the distribution a token is drawn from."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+
+import lmcore
+from pages.common import link, page
+from pages.common.text import _
+from pages.live.sampling_lab import sampling_lab
+from pages.stages.sampling import drawing, engines, knobs, sources, tables, worked
+
+page.header(
+    _("Sampling"),
+    _("Softmax turns logits into a distribution; temperature, filters and penalties reshape it before a token is drawn."),
+)
+source = sources.choose()
+knobs.remember()
+vocab_size = len(source.logits)
+settings = knobs.settings(vocab_size)
+page.equation(
+    r"p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}, \qquad "
+    rf"V = {vocab_size:,}, \quad T = {settings.temperature:g}".replace(",", "{,}", vocab_size >= 1000)
+)
+sampling_lab(
+    source.logits,
+    source.token,
+    knobs.for_lab(vocab_size),
+    key="sampling_lab",
+    history=source.history,
+    on_settings=knobs.take,
+)
+if st.session_state["source"] == "worked":
+    worked.show()
+
+try:
+    result = lmcore.reshape(torch.from_numpy(source.logits), settings, lmcore.History(prompt=source.history))
+except ValueError:
+    st.info(_("These penalties and biases leave no token, or overflow: use smaller ones."))
+    link.stop()
+st.subheader(_("The numbers"), anchor=False)
+if vocab_size > tables.MAX_ROWS:
+    st.caption(_("The {n:,} most probable of {size:,} tokens.").format(n=tables.MAX_ROWS, size=vocab_size))
+frame, formats = tables.numbers(source, result)
+page.numbers_table(frame, "sampling", formats)
+drawing.show(source, result)
+engines.show(source, settings)
+page.snippet(tables.snippet(source, settings))
+page.try_next(
+    page.Suggestion(_("The usual pairing: temperature 0.8 and top-p 0.9"), "sampling", {"temperature": 0.8, "top_p": 0.9}),
+    page.Suggestion(_("Temperature 0: greedy, one candidate"), "sampling", {"temperature": 0.0}),
+    page.Suggestion(_("The worked example under T = 0.5"), "sampling", {"source": "worked", "temperature": 0.5}),
+    page.Suggestion(_("Draw, append, repeat: generation under these settings"), "generation"),
+)

@@ -1,0 +1,43 @@
+"""Joint training: one loss, one backward pass, every parameter at once; on record, live, and one step under glass."""
+
+from __future__ import annotations
+
+from pages.common import page, widgets
+from pages.common.text import _
+from pages.stages.training import live, records, step, two_sides
+
+VIEWS = {"records": records.show, "live": live.show, "step": step.show, "sides": two_sides.show}
+titles = {
+    "records": _("How the models learned"),
+    "live": _("Train one now"),
+    "step": _("One step under glass"),
+    "sides": _("Two gradients of one matrix"),
+}
+
+page.header(
+    _("Joint training"),
+    _("One loss, one backward pass, one step for all parameters at once: nobody trains the ends separately."),
+)
+page.equation(
+    r"L = -\frac1n \sum_{i=1}^{n} \ln P(t_{i+1} \mid t_1 \ldots t_i), \qquad "
+    r"\theta \leftarrow \theta - \eta\,\nabla L, \qquad L(\theta - \eta g) = L - \eta\,|g|^2 + o(\eta)"
+)
+VIEWS[widgets.choice("training.view", _("View"), list(VIEWS), "records", format_func=titles.__getitem__)]()
+page.try_next(
+    page.Suggestion(
+        _("Train a small model here and watch the weather forecast drift to the grammar's."),
+        "training",
+        {"training.view": "live"},
+    ),
+    page.Suggestion(
+        _("A step of η = 10: does the loss still fall?"),
+        "training",
+        {"training.view": "step", "training.eta": 1.0},
+    ),
+    page.Suggestion(
+        _("Untied: the two gradients belong to two matrices."),
+        "training",
+        {"training.view": "sides", "model": "small-world-untied"},
+    ),
+    page.Suggestion(_("What tying saves, in parameters."), "tying"),
+)

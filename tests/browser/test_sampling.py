@@ -1,0 +1,469 @@
+"""The lab in a real browser: the same numbers as lmcore.sampling, in the frame in which a slider moves."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Browser, Page, expect
+
+import lmcore
+from lmcore.sampling import STAGES, SamplingSettings, reshape
+from tests.browser.conftest import ROOT, OpenPage, Server, settle
+
+FOLDER = ROOT / "pages" / "live" / "sampling_lab"
+HISTORY = [0, 1, 1, 2]
+VALUES: dict[str, list[Any]] = {
+    "temperature": [0, 1e-40, 0.3, 0.8, 1.5, 1e3],
+    "top_k": [1, 2, 3, 40, 10**6],
+    "top_p": [0, 0.1, 0.5, 0.9, 0.99999],
+    "min_p": [0.01, 0.1, 0.5, 1],
+    "typical_p": [0, 0.2, 0.5, 0.9],
+    "epsilon_cutoff": [3e-4, 0.05, 0.9],
+    "eta_cutoff": [3e-4, 0.05],
+    "top_n_sigma": [0.5, 1, 2],
+    "repetition_penalty": [1.5, 0.7],
+    "presence_penalty": [0.5, -1],
+    "frequency_penalty": [0.5, -0.3],
+    "logit_bias": [{1: 2.5, 0: -1}],
+}
+RUN = """([settings, history]) => {
+  const result = lab.reshape(lab.ranked, {...lab.OFF, order: Object.keys(lab.OFF), ...settings}, history, lab.last);
+  lab.last = result;
+  const probs = lab.probsById(result);
+  const kept = Int32Array.from(result.final.ranks, (rank) => lab.ranked.ids[rank]).sort();
+  const text = (array) => {
+    const bytes = new Uint8Array(array.buffer);
+    let out = "";
+    for (let i = 0; i < bytes.length; i += 32768) out += String.fromCharCode(...bytes.subarray(i, i + 32768));
+    return btoa(out);
+  };
+  return {
+    kept: text(kept),
+    probs: text(Float64Array.from(kept, (id) => probs[id])),
+    steps: result.steps.map(({name, kept, removedMass}) => [name, kept, removedMass]),
+    fate: text(Int8Array.from(lab.ranked.rankOf, (rank) => result.fate[rank])),
+    bits: lab.entropyBits(result.final),
+    removed: lab.totalRemovedMass(result),
+  };
+}"""
+
+
+def grid(seed: int, combinations: int) -> list[dict[str, Any]]:
+    """Each value alone, then random combinations of stages, every other one in an order of its own."""
+    chosen = [{name: value} for name, values in VALUES.items() for value in values]
+    source = random.Random(seed)
+    for index in range(combinations):
+        names = source.sample(list(VALUES), source.randint(2, 7))
+        settings = {name: source.choice(VALUES[name]) for name in names}
+        if index % 2:
+            settings["order"] = source.sample(STAGES, len(STAGES))
+        chosen.append(settings)
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def module_page(browser: Browser) -> Iterator[Page]:
+    """A blank page with reshape.js in it."""
+    context = browser.new_context()
+    page = context.new_page()
+    names = "OFF, rankVocabulary, reshape, probsById, entropyBits, totalRemovedMass"
+    source = (FOLDER / "reshape.js").read_text(encoding="utf-8")
+    page.add_script_tag(type="module", content=f"{source}\nglobalThis.lab = {{{names}}};")
+    page.wait_for_function("globalThis.lab !== undefined")
+    yield page
+    context.close()
+
+
+def give(page: Page, logits: np.ndarray) -> None:
+    kind = f"Float{8 * logits.itemsize}Array"
+    page.evaluate(
+        f"""(text) => {{
+          const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+          lab.ranked = lab.rankVocabulary(new {kind}(bytes.buffer));
+          lab.last = null;
+        }}""",
+        base64.b64encode(logits.tobytes()).decode(),
+    )
+
+
+def decoded(text: str, dtype: type) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype=dtype)
+
+
+def compare(page: Page, logits: np.ndarray, settings: dict[str, Any]) -> None:
+    expected = reshape(torch.from_numpy(logits), SamplingSettings(**settings), HISTORY)
+    bias = {"logit_bias": {str(k): v for k, v in settings["logit_bias"].items()}} if "logit_bias" in settings else {}
+    found = page.evaluate(RUN, [{**settings, **bias}, HISTORY])
+    kept = decoded(found["kept"], np.int32)
+    np.testing.assert_array_equal(kept, expected.kept_ids.numpy(), err_msg=str(settings))
+    probs = expected.probs.numpy()[kept]
+    np.testing.assert_allclose(decoded(found["probs"], np.float64), probs, rtol=0, atol=1e-9, err_msg=str(settings))
+    np.testing.assert_array_equal(decoded(found["fate"], np.int8), expected.removed_by.numpy(), err_msg=str(settings))
+    assert [(name, n) for name, n, _ in found["steps"]] == [(step.name, step.kept) for step in expected.steps]
+    masses = [step.removed_mass for step in expected.steps]
+    np.testing.assert_allclose([mass for _, _, mass in found["steps"]], masses, atol=1e-9, err_msg=str(settings))
+    assert found["bits"] == pytest.approx(expected.entropy_bits, abs=1e-9)
+    assert found["removed"] == pytest.approx(expected.removed_mass, abs=1e-9)
+
+
+WORKED = np.array([2.3, 1.5, 3.8, 0.5, 1.2])
+VOCABULARIES = {
+    "worked": (WORKED, 250),
+    "ties": (np.array([1, 2, 2, 2, 3, 2, -1, 3], dtype=np.float32), 250),
+    "impossible": (np.array([0.5, -np.inf, 1.5, -0.0, 0.0, -np.inf], dtype=np.float32), 150),
+    "equal": (np.zeros(10, dtype=np.float32), 100),
+    "large": (np.array([1e30, -1e30, 5.0], dtype=np.float32), 50),
+    "one": (np.array([-3.0], dtype=np.float32), 0),
+    "50257": (np.random.default_rng(1).normal(0, 3, 50_257).astype(np.float32), 80),
+    "262144": (np.random.default_rng(2).normal(0, 3, 262_144).astype(np.float32), 0),
+}
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_kept_tokens_are_the_same_and_probabilities_agree(module_page: Page, name: str) -> None:
+    logits, combinations = VOCABULARIES[name]
+    give(module_page, logits)
+    compared = 0
+    for settings in grid(len(logits), combinations):
+        touched = [0, 1, 2] if "penalty" in str(settings) else [0, 1] if "logit_bias" in settings else []
+        if max(touched, default=0) >= len(logits) or (name == "large" and touched):
+            continue  # ids outside the vocabulary are refused, and 1e30 with edits can overflow
+        compare(module_page, logits, settings)
+        compared += 1
+    assert compared > 25
+
+
+def test_a_reused_prefix_gives_the_same_as_a_fresh_run(module_page: Page) -> None:
+    give(module_page, VOCABULARIES["ties"][0])
+    for top_p, k, t in itertools.product([0.5, 0.9], [2, 0, 5], [1.5, 1, 0.5]):
+        compare(module_page, VOCABULARIES["ties"][0], {"repetition_penalty": 1.3, "temperature": t, "top_k": k, "top_p": top_p})
+
+
+def test_negative_zero_and_zero_are_ranked_by_id(module_page: Page) -> None:
+    give(module_page, np.array([0.0, -0.0, 1.0, -0.0, 0.0], dtype=np.float32))
+    assert module_page.evaluate("Array.from(lab.ranked.ids)") == [2, 0, 1, 3, 4]
+
+
+def test_an_edit_that_leaves_no_token_is_an_error(module_page: Page) -> None:
+    give(module_page, np.array([3e38], dtype=np.float32))
+    with pytest.raises(Exception, match="no token is left|overflowed"):
+        module_page.evaluate("lab.reshape(lab.ranked, {...lab.OFF, order: Object.keys(lab.OFF), logit_bias: {0: -Infinity}})")
+
+
+# ---- The page ---------------------------------------------------------------------------------------------------------
+
+MODEL = "small-world"
+PROMPT = "今天天气"
+
+
+def tile(page: Page, name: str) -> str:
+    return page.locator(f".tile[data-tile={name}] strong").inner_text()
+
+
+def rows(page: Page, n: int) -> list[dict[str, str]]:
+    return page.evaluate(
+        """(n) => {
+          const host = [...document.querySelectorAll("*")].find((e) => e.shadowRoot?.querySelector(".lab"));
+          const root = (host?.shadowRoot ?? document).querySelector(".list");
+          const text = (row, name) => row.querySelector("." + name).textContent;
+          return [...root.children].slice(0, n).map((row) =>
+            Object.fromEntries(["token", "id", "logit", "was", "now"].map((name) => [name, text(row, name)])));
+        }""",
+        n,
+    )
+
+
+def query(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def expect_query(page: Page, **expected: str) -> None:
+    for _ in range(80):
+        if expected.items() <= query(page).items():
+            return
+        page.wait_for_timeout(100)
+    assert {name: query(page).get(name) for name in expected} == expected
+
+
+def open_lab(open_page: OpenPage, **parameters: str) -> Page:
+    address = "&".join(f"{name}={quote(value)}" for name, value in {"lang": "en", "prompt": PROMPT, **parameters}.items())
+    page = open_page(f"/sampling?{address}", viewport={"width": 1400, "height": 1000})
+    page.locator(".row .now").first.wait_for(timeout=60_000)
+    return page
+
+
+def count_messages(page: Page) -> list[int]:
+    """Return a list that gets the size of each message the browser sends from a reload on."""
+    sent: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda payload: sent.append(len(payload))))
+    page.reload()
+    settle(page)
+    page.locator(".row .now").first.wait_for()
+    page.wait_for_timeout(500)
+    sent.clear()
+    return sent
+
+
+def model_result(**settings: Any) -> tuple[Any, lmcore.LanguageModel]:
+    lm = lmcore.load(MODEL)
+    ids = lm.tokenizer.encode(PROMPT).ids
+    return reshape(lm(ids)[-1], SamplingSettings(**settings), lmcore.History(prompt=ids)), lm
+
+
+def assert_rows_are(page: Page, result: Any) -> None:
+    ids = lmcore.distribution.top(result.start.logits, 10).ids.tolist()
+    for row, token in zip(rows(page, 10), ids, strict=True):
+        assert row["id"] == str(token)
+        assert float(row["was"].split()[0]) == pytest.approx(100 * result.initial_probs[token].item(), abs=0.00501)
+        if result.probs[token] > 0:
+            assert float(row["now"].split()[0]) == pytest.approx(100 * result.probs[token].item(), abs=0.00501)
+        else:
+            assert not re.search(r"\d", row["now"])
+
+
+def test_the_page_shows_what_lmcore_computes(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="1.3", top_k="8", top_p="0.9", repetition_penalty="1.2")
+    result, _ = model_result(temperature=1.3, top_k=8, top_p=0.9, repetition_penalty=1.2)
+    assert_rows_are(page, result)
+    assert tile(page, "entropy") == f"{result.entropy_bits:.3f} bits"
+    assert tile(page, "candidates") == f"{result.candidates} of {result.start.vocab_size:,}"
+    assert tile(page, "removed") == f"{100 * result.removed_mass:.2f} %"
+    # Removed ones are named after the stage that removed them, and the rest is one row.
+    lost = {row["now"] for row in rows(page, 20)} - {""}
+    assert lost & {"Top-k", "Top-p"}
+    expect(page.locator(".rest .token")).to_contain_text(f"{result.start.vocab_size - 20:,} others")
+
+
+def test_keys_move_the_numbers_and_only_letting_go_sends_a_message(open_page: OpenPage) -> None:
+    page = open_lab(open_page)
+    sent = count_messages(page)
+    slider = page.get_by_role("slider", name="Temperature", exact=True)
+    slider.focus()
+    seen = [tile(page, "entropy")]
+    for _ in range(5):
+        page.keyboard.down("ArrowLeft")
+        page.wait_for_timeout(150)
+        seen.append(tile(page, "entropy"))
+    assert len(set(seen)) == 6
+    assert sent == []
+    page.keyboard.up("ArrowLeft")
+    expect_query(page, temperature="0.95")
+    assert sent
+    result, _ = model_result(temperature=0.95)
+    assert seen[-1] == tile(page, "entropy") == f"{result.entropy_bits:.3f} bits"
+    expect(page.get_by_test_id("stCode")).to_contain_text("temperature=0.95")
+
+
+def test_dragging_moves_the_numbers_and_sends_nothing_until_release(open_page: OpenPage) -> None:
+    page = open_lab(open_page, top_p="0.9")
+    sent = count_messages(page)
+    box = page.get_by_role("slider", name="Top-p", exact=True).bounding_box()
+    page.get_by_role("slider", name="Top-p", exact=True).scroll_into_view_if_needed()
+    box = page.get_by_role("slider", name="Top-p", exact=True).bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.88 * box["width"], middle)
+    page.mouse.down()
+    seen = set()
+    for share in (0.8, 0.7, 0.6, 0.3, 0.2):
+        page.mouse.move(box["x"] + share * box["width"], middle)
+        page.wait_for_timeout(120)
+        seen.add(tile(page, "removed"))
+    assert len(seen) > 1
+    assert sent == []
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    assert sent
+    settle(page)
+    top_p = float(query(page)["top_p"])
+    assert 0.15 < top_p < 0.25
+    result, _ = model_result(top_p=top_p)
+    assert_rows_are(page, result)
+
+
+def test_stages_are_reordered_by_keyboard_and_by_dragging(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="1.5", top_p="0.9")
+    grip = page.get_by_role("button", name="Move Temperature")
+    for _ in range(6):
+        grip.press("ArrowDown")
+    settle(page)
+    order = query(page)["order"].split(",")
+    assert order.index("temperature") > order.index("top_p")
+    result, _ = model_result(temperature=1.5, top_p=0.9, order=tuple(order))
+    assert_rows_are(page, result)
+    assert page.get_by_role("button", name="Move Temperature").evaluate("e => e.getRootNode().activeElement === e")
+    handle = page.get_by_role("button", name="Move Temperature").bounding_box()
+    target = page.get_by_role("button", name="Move Top-k").bounding_box()
+    page.mouse.move(handle["x"] + 5, handle["y"] + 5)
+    page.mouse.down()
+    for step in range(1, 21):
+        page.mouse.move(handle["x"] + 5, handle["y"] + 5 + (target["y"] - 8 - handle["y"]) * step / 20)
+    page.mouse.up()
+    settle(page)
+    order = query(page).get("order", ",".join(STAGES)).split(",")
+    assert order.index("temperature") < order.index("top_p")
+    result, _ = model_result(temperature=1.5, top_p=0.9, order=tuple(order))
+    assert_rows_are(page, result)
+
+
+def test_greedy_and_clamping_are_said(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="0", top_k="999999")
+    expect(page.locator("[data-stage=temperature]")).to_contain_text("greedy")
+    expect(page.locator("[data-stage=top_k]")).to_contain_text("clamped")
+    expect(page.locator(".tile[data-tile=candidates]")).to_contain_text("the seed has no effect")
+
+
+def test_switching_a_stage_off_and_on_keeps_its_value(open_page: OpenPage) -> None:
+    page = open_lab(open_page, top_k="7")
+    switch = page.get_by_role("switch", name="Top-k", exact=True)
+    switch.uncheck()
+    expect_query(page, top_k="0")
+    expect(page.locator("[data-stage=top_k] .effect")).to_be_hidden()
+    switch.check()
+    expect_query(page, top_k="7")
+
+
+def test_a_value_that_is_not_allowed_is_refused_and_nothing_changes(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="0.5")
+    before = rows(page, 5)
+    field = page.get_by_role("spinbutton", name="Temperature")
+    field.fill("-1")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    assert rows(page, 5) == before
+    field.fill("0.7")
+    field.press("Enter")
+    expect_query(page, temperature="0.7")
+
+
+def test_settings_survive_a_page_change_and_other_pages_links(open_page: OpenPage) -> None:
+    page = open_lab(open_page, min_p="0.1")
+    page.get_by_role("slider", name="Temperature", exact=True).press("ArrowRight")
+    expect_query(page, temperature="1.01")
+    page.get_by_role("link", name=re.compile("Tokenization")).first.click(delay=80)
+    settle(page)
+    page.get_by_role("link", name=re.compile("Sampling")).first.click(delay=80)
+    settle(page)
+    page.locator(".row .now").first.wait_for()
+    expect_query(page, temperature="1.01", min_p="0.1")
+    assert page.get_by_role("spinbutton", name="Temperature").input_value() == "1.01"
+    page.get_by_role("link", name=re.compile("The usual pairing")).click(delay=80)
+    settle(page)
+    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.8")
+    result, _ = model_result(temperature=0.8, top_p=0.9, min_p=0.1)
+    assert_rows_are(page, result)
+
+
+def test_the_prompt_changes_the_picture(open_page: OpenPage) -> None:
+    page = open_lab(open_page)
+    before = rows(page, 3)
+    page.get_by_label("Prompt").fill("The king")
+    page.get_by_label("Prompt").press("Enter")
+    settle(page)
+    page.wait_for_timeout(500)
+    lm = lmcore.load(MODEL)
+    best = lmcore.distribution.top(lm(lm.tokenizer.encode("The king").ids)[-1], 3).ids.tolist()
+    assert [row["id"] for row in rows(page, 3)] == [str(token) for token in best] != [row["id"] for row in before]
+
+
+LARGE_LAB = """
+import numpy as np
+import streamlit as st
+from lmcore.sampling import STAGES
+from pages.live.sampling_lab import sampling_lab
+from pages.stages.sampling.knobs import NUMBERS, off
+
+start = {"logit_bias": {}, **{name: off(name) for name in NUMBERS}, "order": list(STAGES)}
+st.session_state.setdefault("told", {**start, "bars": 20, "log": False, "token": None})
+logits = np.random.default_rng(1).normal(0, 3, 50_257).astype(np.float32)
+sampling_lab(logits, str, st.session_state["told"], key="lab", on_settings=lambda told: st.session_state.update(told=told))
+st.text(f"told {st.session_state['told']['temperature']}")
+"""
+
+
+def test_the_logits_of_a_large_vocabulary_travel_once(open_page: OpenPage, tmp_path: Path) -> None:
+    script = tmp_path / "lab.py"
+    script.write_text(LARGE_LAB, encoding="utf-8")
+    server = Server(str(script), tmp_path / "log.txt")
+    try:
+        page = open_page(server.url)
+        received: list[int] = []
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda payload: received.append(len(payload))))
+        page.reload()
+        page.locator(".row .now").first.wait_for()
+        settle(page)
+        large = [size for size in received if size > 4 * 50_257]
+        assert len(large) == 1 and large[0] < 4 * 50_257 + 2000
+        assert tile(page, "candidates") == "50,257 of 50,257"
+        received.clear()
+        page.get_by_role("slider", name="Temperature", exact=True).press("ArrowRight")
+        expect(page.get_by_text("told 1.01")).to_be_visible()
+        settle(page)
+        assert received and sum(received) < 20_000
+    finally:
+        server.stop()
+
+
+def test_texts_are_shown_as_they_are_and_kept_apart_when_equal(open_page: OpenPage) -> None:
+    hostile = '"><img src=x onerror=alert(1)>'
+    page = open_lab(open_page, source="own", own_logits=f"{hostile}: 2\n<b>bold</b>: 1\nsame: 0.5\nsame: 0.4\nwrong")
+    shown = rows(page, 4)
+    assert [row["token"] for row in shown] == ['"><img␣src=x␣onerror=alert(1)>', "<b>bold</b>", "same", "same"]
+    assert [row["id"] for row in shown] == ["0", "1", "2", "3"]
+    assert page.locator(".lab img, .lab b:text('bold')").count() == 0
+    expect(page.get_by_text("Line 5 is no logit: wrong")).to_be_visible()
+
+
+def test_a_token_is_chosen_by_keys_and_its_way_is_shown(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="0.5", top_k="2")
+    listbox = page.get_by_role("listbox", name="The most probable tokens")
+    listbox.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    chosen = rows(page, 3)[2]
+    expect(page.locator(".who .token")).to_have_text(chosen["token"])
+    expect(page.locator(".stop").last).to_contain_text("removed")
+    expect_query(page, token=chosen["id"])
+
+
+def test_curves_are_read_by_keys(open_page: OpenPage) -> None:
+    page = open_lab(open_page, top_p="0.9")
+    curve = page.get_by_role("slider", name=re.compile("Cumulative"))
+    curve.focus()
+    curve.press("Home")
+    curve.press("ArrowRight")
+    result, lm = model_result()
+    best = lmcore.distribution.top(result.probs, 2)
+    text = curve.get_attribute("aria-valuetext")
+    sums = [float(number) for number in re.findall(r"([\d.]+) %", text)]
+    assert sums[0] == pytest.approx(100 * best.values[1].item(), abs=1e-5)
+    assert sums[1] == pytest.approx(100 * best.values.sum().item(), abs=1e-5)
+
+
+def test_pinning_compares_with_what_was(open_page: OpenPage) -> None:
+    page = open_lab(open_page)
+    page.get_by_role("button", name="Pin").click()
+    field = page.get_by_role("spinbutton", name="Temperature")
+    field.fill("0.5")
+    field.press("Enter")
+    settle(page)
+    plain, _ = model_result()
+    cold, _ = model_result(temperature=0.5)
+    distance = lmcore.distribution.total_variation(plain.probs, cold.probs).item()
+    expect(page.locator(".tile[data-tile=removed]")).to_contain_text(f"total variation {distance:.4f}")
+    expect(page.locator(".tile[data-tile=entropy]")).to_contain_text(f"pinned: {plain.entropy_bits:.3f} bits")
+
+
+def test_labels_of_the_lab_are_translated(open_page: OpenPage) -> None:
+    page = open_lab(open_page, lang="zh", temperature="0.8")
+    text = page.locator(".lab").inner_text()
+    assert not set(re.findall(r"[A-Za-z]{4,}", text)) - {"logit", "Min"} - set(json.dumps(rows(page, 20)))

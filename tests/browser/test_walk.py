@@ -1,0 +1,92 @@
+"""A visitor walks from text to the next token: every page, both languages, typed prompts, moved sliders."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ROOT, OpenPage, settle
+
+PAGES = ["tokenization", "embedding", "position", "blocks", "logits", "sampling", "generation", "tying", "training"]
+
+
+def test_the_pages_are_those_of_the_pipeline() -> None:
+    assert sorted(path.stem for path in ROOT.glob("pages/stages/*.py")) == sorted(PAGES)
+
+
+def type_prompt(page: Page, text: str) -> None:
+    field = page.get_by_role("textbox", name=re.compile("^(Prompt|提示词|提示)")).first
+    field.fill(text)
+    field.press("Enter")
+    settle(page)
+
+
+@pytest.mark.parametrize("address", [f"/{name}" for name in PAGES])
+@pytest.mark.parametrize(("locale", "prompt"), [("en-US", "The king"), ("zh-CN", "小明喜欢小红")])
+def test_a_deep_link_shows_the_page_in_the_browsers_language(
+    open_page: OpenPage, address: str, locale: str, prompt: str
+) -> None:
+    page = open_page(f"{address}?prompt={prompt}", locale=locale)
+    title = page.get_by_role("heading", level=1)
+    expect(title).to_be_visible()
+    assert title.inner_text().isascii() == (locale == "en-US")
+    assert page.get_by_test_id("stAlertContentError").count() == 0
+
+
+def test_the_whole_walk_keeps_the_prompt(open_page: OpenPage) -> None:
+    page = open_page("/")
+    type_prompt(page, "小红喜欢小明")
+    for number, name in enumerate(PAGES, start=1):
+        page.get_by_test_id("stSidebarNav").get_by_role("link", name=re.compile(rf"^{number} ")).click(delay=80)
+        page.wait_for_url(re.compile(rf"/{name}(\?|$)"))
+        settle(page)
+        assert "小红喜欢小明" in page.get_by_role("textbox").first.input_value()
+        assert page.get_by_role("heading", level=1).count() == 1
+
+
+def test_the_language_switch_turns_the_page(open_page: OpenPage) -> None:
+    page = open_page("/sampling", locale="en-US")
+    page.get_by_role("radio", name="简体中文").click()
+    settle(page)
+    assert not page.get_by_role("heading", level=1).inner_text().isascii()
+    assert "lang=zh" in page.url
+
+
+def test_numbers_change_with_the_prompt_and_the_slider(open_page: OpenPage) -> None:
+    page = open_page("/blocks?prompt=The king")
+    before = page.get_by_test_id("stMain").inner_text()
+    type_prompt(page, "The weather today is")
+    after = page.get_by_test_id("stMain").inner_text()
+    assert before != after
+    slider = page.get_by_role("slider").first
+    slider.focus()
+    slider.press("ArrowRight")
+    settle(page)
+    assert page.get_by_test_id("stMain").inner_text() != after
+
+
+def test_nothing_is_fetched_from_outside(open_page: OpenPage, browser, server) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    outside: list[str] = []
+    page.on("request", lambda r: outside.append(r.url) if "localhost" not in r.url and "://" in r.url else None)
+    for name in PAGES:
+        page.goto(f"{server.url}/{name}")
+        settle(page)
+    context.close()
+    assert [url for url in outside if url.startswith(("http", "ws"))] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_shows_the_page_without_scrolling_sideways(open_page: OpenPage, name: str) -> None:
+    page = open_page(f"/{name}", viewport={"width": 390, "height": 844}, has_touch=True)
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("element => element.scrollWidth - element.clientWidth") <= 1
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_hostile_text_stays_text(open_page: OpenPage, name: str) -> None:
+    page = open_page(f"/{name}?prompt=%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20:red[x]%20$y$%20%3Cb%3E")
+    assert page.locator("img[src='x']").count() == 0

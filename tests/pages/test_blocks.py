@@ -1,0 +1,233 @@
+"""The blocks page: figures carry the numbers, the page shows what numpy computes, its code runs as it stands."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmcore
+from lmcore.config import ModelConfig
+from pages.figures import blocks as figures
+from pages.figures import theme
+from pages.stages.blocks.diagram import diagram, mlp_name, shape_line
+from pages.stages.blocks.tensors import to_csv, to_npz
+from tests.pages.hostile import TEXTS
+from tests.pages.test_app import run, shown
+
+VIEWS = ("attention", "residual", "mlp", "tensors")
+PROMPT = "The weather today is"
+GROUPED = ModelConfig(
+    vocab_size=50, d_model=16, n_layers=3, n_heads=4, n_kv_heads=2, d_head=6, d_mlp=40, context_length=9,
+    gated_mlp=False, activation="gelu", position_encoding="learned", tie_embeddings=False,
+)  # fmt: skip
+
+
+def traced(model: str = "small-world", prompt: str = PROMPT) -> tuple[lmcore.LanguageModel, lmcore.Trace]:
+    lm, trace = lmcore.load(model), lmcore.Trace()
+    lm(lm.tokenizer.encode(prompt).ids, trace=trace)
+    return lm, trace
+
+
+# Figures
+
+
+def test_pattern_greys_the_future_and_outlines_the_query() -> None:
+    weights = np.tril(np.full((3, 3), 0.25)) + 0.0
+    figure = figures.pattern(weights, ["a", "<b>", "c"], 1, ("Query of all", "Key", "Weight"))
+    grey, cells = figure.data
+    np.testing.assert_array_equal(np.isnan(cells.z), np.triu(np.ones((3, 3)), 1) == 1)
+    np.testing.assert_array_equal(np.isfinite(grey.z), np.triu(np.ones((3, 3)), 1) == 1)
+    assert (cells.zmin, cells.zmax) == (0, 1)
+    box = figure.layout.shapes[0]
+    assert (box.y0, box.y1, box.x1) == (0.5, 1.5, 1.5)  # ends at the query: later keys are not its own
+    assert figure.layout.yaxis.title.text == "Query of all"
+
+
+def test_every_head_has_a_thumbnail_and_the_chosen_one_its_outline() -> None:
+    patterns = np.random.default_rng(0).random((5, 4, 4))
+    figure = figures.all_patterns(patterns, 3, "Head")
+    drawn = [trace for trace in figure.data if trace.hoverinfo != "skip"]
+    assert len(drawn) == 5
+    for trace, pattern in zip(drawn, patterns, strict=True):
+        np.testing.assert_allclose(trace.z[np.tril_indices(4)], pattern[np.tril_indices(4)], rtol=1e-6)
+        assert np.isnan(trace.z[0, 1])
+    assert [shape.line.color == theme.OUTLINE for shape in figure.layout.shapes] == [i == 3 for i in range(5)]
+
+
+def test_a_long_pattern_is_drawn_by_the_largest_of_each_patch() -> None:
+    weights = np.zeros((130, 130))
+    weights[129, 65] = 0.7
+    small = figures.shrink(weights)
+    assert small.shape == (44, 44) and small[43, 21] == 0.7 and np.count_nonzero(small) == 1
+
+
+def test_scores_and_weights_stand_side_by_side_and_hidden_keys_have_no_weight() -> None:
+    figure = figures.scores_to_weights(
+        [1.0, -2.0, 5.0], [0.9, 0.1, 0.0], [False, False, True], ["a", "b", "c"], ("Score", "Weight")
+    )
+    scores, weights = figure.data
+    assert list(scores.x) == [1.0, -2.0, 5.0] and list(weights.x) == [0.9, 0.1, 0.0]
+    assert scores.marker.color[2] == theme.REMOVED and scores.marker.pattern.shape[2] == "/"
+    assert list(weights.text) == ["90.00 %", "10.00 %", ""]
+    assert weights.xaxis == "x2" and figure.layout.xaxis2.range[0] == 0
+
+
+def test_entries_that_are_not_finite_are_grey_and_scales_fit_the_tensor() -> None:
+    masked = figures.tensor([[1.0, -np.inf]], ["a"], ["b", "c"], ("query", "key"), "blocks.0.attn.masked_scores")
+    assert np.isnan(masked.data[1].z[0][1]) and (masked.data[1].zmin, masked.data[1].zmax) == (-1, 1)
+    pattern = figures.tensor([[0.5]], ["a"], ["b"], ("query", "key"), "blocks.0.attn.pattern").data[0]
+    scale = figures.tensor([[0.5]], ["a"], ["b"], ("", "position"), "final_norm.scale").data[0]
+    assert (pattern.zmin, pattern.zmax) == (0, 1) and (scale.zmin, scale.zmax) == (0, 0.5)
+
+
+def test_labels_of_figures_are_literal() -> None:
+    figure = figures.vectors(np.ones((len(TEXTS), 2)), TEXTS, "d_head", "Value", marked=0)
+    assert not any("<" in text for text in figure.layout.yaxis.ticktext)
+
+
+# Diagram
+
+
+def test_the_diagram_has_this_models_sizes_and_offers_what_exists() -> None:
+    shown_map = diagram(GROUPED, 5, 2, 1, "attention", "Block 2")
+    attn = shown_map.block.attention[1]
+    assert attn.shape == "q [4, 5, 6]  k v [2, 5, 6]"
+    assert shown_map.block.attention[2].note == "W_out [16, 24]"
+    assert shown_map.block.mlp[1].shape == "[5, 40]" and shown_map.block.mlp[1].note == "GELU"
+    assert [node.name for node in shown_map.before] == ["ids", "token_embedding", "+ learned"]
+    assert shown_map.after[1].note == "W [50, 16]"
+    assert [node.selected for node in shown_map.blocks] == [False, False, True]
+    assert [node.selected for node in shown_map.block.heads] == [False, True, False, False]
+    numbers = {choice for choice in shown_map.choices() if choice[0] != "view"}
+    assert numbers == {("layer", i) for i in range(3)} | {("head", i) for i in range(4)}
+    assert {value for key, value in shown_map.choices() if key == "view"} == {"attention", "residual", "mlp"}
+
+
+def test_the_shape_line_is_the_traces_shapes() -> None:
+    lm, trace = traced()
+    names = ["attn_norm.out", "attn.q", "attn.pattern", "attn.z"]
+    line = shape_line(lm.config, 4, "attention").splitlines()[2]
+    expected = [str(list(trace[f"blocks.0.{name}"].shape)) for name in names]
+    assert [part.strip() for part in line.split("→")][:4] == expected
+    assert "[5, 24]" in shape_line(GROUPED, 5, "attention")  # heads joined: n_heads * d_head, not d_model
+    assert shape_line(GROUPED, 5, "mlp").splitlines()[2].split() == ["[5,", "16]", "→", "[5,", "40]", "→", "[5,", "16]"]
+
+
+def test_the_mlp_has_its_name() -> None:
+    assert mlp_name(lmcore.load("small-world").config) == "SwiGLU"
+    assert mlp_name(GROUPED) == "GELU"
+
+
+# Downloads
+
+
+def test_downloads_hold_the_tensors() -> None:
+    _lm, trace = traced()
+    with np.load(io.BytesIO(to_npz(trace, list(trace)))) as archive:
+        assert list(archive) == list(trace)
+        for name in ("token_embedding", "blocks.3.attn.masked_scores", "logits"):
+            np.testing.assert_array_equal(archive[name], trace[name].numpy())
+    for name in ("blocks.1.attn.z", "blocks.1.mlp.post", "final_norm.scale"):
+        frame = pd.read_csv(io.BytesIO(to_csv(trace, name)))
+        axes, tensor = trace.axes(name), trace[name].numpy()
+        assert list(frame.columns[: tensor.ndim - 1]) == list(axes[:-1])
+        np.testing.assert_allclose(
+            frame.iloc[:, tensor.ndim - 1 :].to_numpy(), tensor.reshape(-1, tensor.shape[-1]), rtol=1e-6
+        )
+    frame = pd.read_csv(io.BytesIO(to_csv(trace, "blocks.1.attn.z")))
+    row = frame[(frame["head"] == 2) & (frame["query"] == 1)]
+    assert row["d_head 5"].item() == pytest.approx(trace["blocks.1.attn.z"][2, 1, 5].item(), rel=1e-5)
+
+
+# Page
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("model", lmcore.builtin.names())
+def test_every_view_runs_with_every_model(view: str, model: str) -> None:
+    app = run(
+        "blocks", lang="zh", prompt="苹果发布了😊", model=model, **{"blocks.view": view, "layer": "2", "head": "3"}
+    )
+    assert not app.exception and not app.error
+    assert app.dataframe and len(app.get("plotly_chart")) >= 1
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("prompt", ["好", "\ud83d \0<b>$x$:red[y]", "a" * 300])
+def test_every_view_meets_any_prompt(view: str, prompt: str) -> None:
+    app = run("blocks", lang="en", prompt=prompt.encode("utf-8", "replace").decode(), **{"blocks.view": view})
+    assert not app.exception and not app.error
+
+
+@pytest.mark.parametrize("model", ["small-world", "small-world-alibi"])
+def test_the_attention_table_is_what_numpy_computes(model: str) -> None:
+    app = run("blocks", lang="en", prompt=PROMPT, model=model, layer="1", head="2", position="2")
+    table = app.dataframe[0].value
+    _lm, trace = traced(model)
+    rotated = "_rotated" if model == "small-world" else ""
+    q = trace[f"blocks.1.attn.q{rotated}"][2, 2].double().numpy()
+    k = trace[f"blocks.1.attn.k{rotated}"][2].double().numpy()
+    scores = k @ q / np.sqrt(32)
+    if model.endswith("alibi"):
+        bias = -(2.0**-6) * (2 - np.arange(4))  # 4 heads: slopes 2^-2, 2^-4, 2^-6, 2^-8
+        np.testing.assert_allclose(table["bias"][:3], bias[:3])
+        scores = scores + bias
+    weights = np.exp(scores[:3]) / np.exp(scores[:3]).sum()
+    np.testing.assert_allclose(table["q·k"], k @ q, rtol=1e-6)
+    np.testing.assert_allclose(table["weight"][:3] / 100, weights, rtol=1e-6)
+    assert np.isnan(table["weight"][3]) and list(table["Masked"]) == [False, False, False, True]
+
+
+def test_the_residual_and_mlp_tables_are_what_numpy_computes() -> None:
+    _lm, trace = traced()
+    table = run("blocks", lang="en", prompt=PROMPT, position="1", **{"blocks.view": "residual"}).dataframe[0].value
+    lengths = [np.linalg.norm(trace[name][1].double().numpy()) for name in table["State"]]
+    np.testing.assert_allclose(table["‖x‖"], lengths, rtol=1e-9)
+    np.testing.assert_allclose(
+        table["‖added‖"][1:].astype(float),
+        [np.linalg.norm(trace[name][1].double().numpy()) for name in table["Added by"][1:]],
+        rtol=1e-9,
+    )
+    np.testing.assert_allclose(table["scale"], np.sqrt(np.square(lengths) / 128 + 1e-5), rtol=1e-5)
+
+    table = (
+        run("blocks", lang="en", prompt=PROMPT, layer="3", position="1", **{"blocks.view": "mlp"}).dataframe[0].value
+    )
+    gate, pre = (trace[f"blocks.3.mlp.{name}"][1].double().numpy() for name in ("gate", "pre"))
+    post = gate / (1 + np.exp(-gate)) * pre
+    assert list(table["Unit"]) == list(np.argsort(-np.abs(post))[: len(table)])
+    np.testing.assert_allclose(table["post"], post[table["Unit"]], rtol=1e-4)
+
+
+def test_the_list_of_tensors_names_them_all() -> None:
+    app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "tensors", "tensor": "logits"})
+    _lm, trace = traced()
+    table = app.dataframe[0].value
+    assert list(table["Tensor"]) == list(trace)
+    assert table["max"][len(table) - 1] == pytest.approx(trace["logits"].max().item())
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_snippet_runs_as_it_stands(view: str) -> None:
+    app = run("blocks", lang="en", prompt="今天'天气\"\\", layer="1", **{"blocks.view": view})
+    printed, names = io.StringIO(), {}
+    with contextlib.redirect_stdout(printed):
+        exec(app.code[-1].value, names)
+    assert printed.getvalue()
+    assert names["ids"] == lmcore.builtin.tokenizer().encode("今天'天气\"\\").ids
+    if view == "attention":
+        np.testing.assert_allclose(names["step"].weights * 100, app.dataframe[0].value["weight"], rtol=1e-4)
+        np.testing.assert_allclose(names["pattern"][-1], names["step"].weights, atol=1e-6)
+
+
+def test_places_that_do_not_exist_are_moved_and_said() -> None:
+    app = run("blocks", lang="en", prompt=PROMPT, layer="99", head="-3", position="77")
+    assert not app.exception
+    assert (app.session_state["layer"], app.session_state["head"], app.session_state["position"]) == (3, 0, 3)
+    assert "99 is not a number from 0 to 3" in shown(app)
+    app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "<b>", "tensor": "x"})
+    assert not app.exception and app.session_state["blocks.view"] == "attention"

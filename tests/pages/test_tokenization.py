@@ -1,0 +1,203 @@
+"""The tokenization page: its figures, its live parts' data, and its numbers against other ways of getting them."""
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tokenizers
+import torch
+from streamlit.testing.v1 import AppTest
+
+import lmcore
+from pages.figures import tokenization as figures
+from pages.live.merge_replay import replay_data
+from tests.pages.hostile import TEXTS
+
+ROOT = Path(__file__).parents[2]
+VIEWS = ("tokens", "merges", "special", "whose", "names")
+REFERENCE = tokenizers.Tokenizer.from_file(str(ROOT / "lmcore/builtin/tokenizer.json"))
+REFERENCE.encode_special_tokens = True
+
+
+def run(view: str = "tokens", **parameters: str) -> AppTest:
+    """Open the page in a view, as a fresh visitor with this address."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    values = {"lang": "en", "prompt": "今天天气", "tokenization.view": view, **parameters}
+    for name, value in values.items():
+        app.query_params[name] = value
+    app.switch_page("pages/stages/tokenization.py")
+    app.run()
+    assert not app.exception and not app.error
+    return app
+
+
+def part(app: AppTest, name: str) -> dict:
+    """Return the data a live part was given."""
+    for element in app.main:
+        proto = getattr(element, "proto", None)
+        if element.type == "bidi_component" and name in proto.component_name:
+            return json.loads(proto.json) if proto.json else json.loads(proto.mixed.json)
+    raise AssertionError(f"no {name} on the page: {[element.type for element in app.main]}")
+
+
+def sentences(app: AppTest) -> str:
+    return "\n".join(element.value for element in [*app.markdown, *app.info, *app.caption])
+
+
+def last_snippet(app: AppTest) -> str:
+    """Run the page's snippet and return what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(app.code[-1].value, "snippet", "exec"), {})
+    return printed.getvalue()
+
+
+def test_pieces_left_falls_from_bytes_to_tokens() -> None:
+    figure = figures.pieces_left([6, 4, 3], ["a + <b>", "c"], x_title="merges done", step=1)
+    stairs, mark = figure.data
+    assert list(stairs.y) == [6, 4, 3] and list(stairs.x) == [0, 1, 2]
+    assert stairs.customdata[1] == "a + &lt;b&gt;"
+    assert (mark.x[0], mark.y[0]) == (1, 4)
+    assert figure.layout.xaxis.title.text == "merges done"
+    with pytest.raises(ValueError, match="3 counts and 1 merges"):
+        figures.pieces_left([6, 4, 3], ["a"])
+
+
+def test_renamed_logits_keeps_the_order_of_tokens() -> None:
+    figure = figures.renamed_logits([1.0, 2.0], [1.0, 2.0], [5.0, 6.0], ["<a>", "b"], moved_name="moved")
+    unmoved, moved = figure.data  # drawn last lies on top
+    assert list(moved.x) == list(moved.y) == [1.0, 2.0] and moved.name == "moved"
+    assert list(unmoved.y) == [5.0, 6.0]
+    assert list(moved.customdata) == ["&lt;a&gt;", "b"]
+
+
+@pytest.mark.parametrize("text", ["今天天气", "😊", "aaa", ""])
+def test_the_browser_gets_every_piece_of_the_replay(text: str) -> None:
+    tokenizer = lmcore.builtin.tokenizer()
+    steps = tokenizer.replay(text)
+    data = replay_data(text.encode(), steps)
+    for number in range(len(steps) + 1):
+        standing = [p for p in data["pieces"] if p["born"] <= number and (p["died"] is None or number < p["died"])]
+        expected = len(steps[number - 1].pieces) if number else len(text.encode())
+        assert len(standing) == expected
+    assert [step["rank"] for step in data["steps"]] == [step.rank for step in steps]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_in_both_languages(view: str, lang: str) -> None:
+    app = run(view, lang=lang, model="small-world-untied")
+    assert app.title[0].value == {"en": "Tokenization", "zh": "分词"}[lang]
+    assert len(app.dataframe) >= 1
+    last_snippet(app)
+
+
+@pytest.mark.parametrize("prompt", ["", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "好" * 600, "x" * 5000])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_meets_any_prompt(view: str, prompt: str) -> None:
+    app = run(view, prompt=prompt)
+    if view in ("special", "whose"):
+        assert len(app.code) >= 1  # these have a text of their own
+    elif prompt in ("", "x" * 5000):
+        assert len(app.info) == 1 and not app.dataframe
+
+
+def test_tokens_are_those_of_the_tokenizers_library() -> None:
+    text = "我喜欢😊和龘 The king\n"
+    app = run(prompt=text)
+    reference = REFERENCE.encode(text)
+    frame: pd.DataFrame = app.dataframe[0].value
+    assert frame["id"].tolist() == reference.ids
+    joined = "".join(frame["bytes (hex)"]).replace(" ", "")
+    assert bytes.fromhex(joined).decode() == text
+    assert (frame["bytes"].sum(), frame["position"].tolist()) == (len(text.encode()), list(range(len(reference.ids))))
+    assert [text[a:b] for a, b in zip(frame["start"], frame["end"], strict=True)][2:6] == ["😊"] * 4
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Characters"] == str(len(text)) and shown["Tokens"] == str(len(reference.ids))
+    assert float(shown["Characters per token"]) == pytest.approx(len(text) / len(reference.ids), abs=5e-4)
+    assert float(shown["Bytes per token"]) == pytest.approx(len(text.encode()) / len(reference.ids), abs=5e-4)
+    n = len(text.encode())
+    assert f"{n} of {n} bytes equal" in sentences(app)
+    printed = last_snippet(app).splitlines()
+    assert [int(line.split()[0]) for line in printed[:6]] == reference.ids[:6]
+
+
+def test_an_emoji_is_one_group_of_four_tokens() -> None:
+    groups = part(run(prompt="我😊"), "token_groups")["groups"]
+    assert [(group["text"], len(group["chips"])) for group in groups] == [("", 1), ("😊", 4)]
+    assert [chip["bytes"] for chip in groups[1]["chips"]] == ["f0", "9f", "98", "8a"]
+
+
+def test_hostile_texts_reach_the_parts_as_plain_visible_text() -> None:
+    for text in TEXTS:
+        if text:
+            groups = part(run(prompt=text), "token_groups")["groups"]
+            assert not any(character in json.dumps(groups, ensure_ascii=False) for character in "\0\u202e\x1b\u200b")
+
+
+def test_a_long_text_is_drawn_in_part_and_tabled_whole() -> None:
+    app = run(prompt="龘" * 500)
+    assert "The first 300 of 1,500 tokens are drawn" in sentences(app)
+    assert len(app.dataframe[0].value) == 1500
+
+
+def test_merges_are_the_tokenizers_own_in_rank_order() -> None:
+    app = run("merges", prompt="今天天气", merge_step="3")
+    frame = app.dataframe[0].value
+    definition = json.loads((ROOT / "lmcore/builtin/tokenizer.json").read_text(encoding="utf-8"))["model"]["merges"]
+    assert frame["rank"].tolist() == sorted(frame["rank"])
+    assert frame["pieces left"].iloc[-1] == len(REFERENCE.encode("今天天气").ids)
+    assert len(definition) == int(app.latex[0].value.split("merges")[0].rsplit("underbrace{", 1)[1].split("}")[0])
+    assert part(app, "merge_replay")["step"] == 3
+    assert len(last_snippet(app).splitlines()) == len(frame)
+
+
+def test_a_merge_step_beyond_the_end_is_moved_to_it() -> None:
+    app = run("merges", prompt="a", merge_step="99")
+    assert part(app, "merge_replay")["step"] == 0
+    assert "the tokens are the single bytes" in sentences(app)
+
+
+def test_special_strings_both_ways() -> None:
+    app = run("special", special_text="x<|endoftext|>y")
+    frame = app.dataframe[0].value
+    as_text, as_control = ([int(i) for i in ids.split(", ")] for ids in frame["ids"])
+    assert as_text == REFERENCE.encode("x<|endoftext|>y").ids and frame["control tokens"].tolist() == [0, 1]
+    assert len(as_control) == 3 and as_control[1] == REFERENCE.token_to_id("<|endoftext|>")
+    assert len(part(app, "token_groups")["groups"]) == len(as_text)
+    switched = run("special", special_text="x<|endoftext|>y", special_strings="control")
+    assert len(part(switched, "token_groups")["groups"]) == 3
+
+
+def test_the_toy_table_beside_the_models_ids() -> None:
+    app = run("whose", toy_text="我喜欢猫", toy_length="5")
+    assert [json.loads(code.value) for code in app.code[:2]] == [[2, 3, 4, 0, 0], REFERENCE.encode("我喜欢猫").ids]
+    assert "toy word-level vocabulary" in sentences(app)
+    assert last_snippet(app).splitlines()[0] == "toy: [2, 3, 4, 0, 0]"
+    assert "UNK stands 1 times" in sentences(run("whose", toy_text="我喜欢鱼"))
+
+
+@pytest.mark.parametrize("model", ["small-world", "small-world-untied"])
+def test_renamed_ids_give_the_same_logits(model: str) -> None:
+    app = run("names", prompt="今天天气", model=model, id_seed="5")
+    lm = lmcore.load(model)
+    ids = REFERENCE.encode("今天天气").ids
+    expected = lm(ids)[-1].numpy()
+    new_id = torch.randperm(lm.config.vocab_size, generator=torch.Generator().manual_seed(5))
+    frame = app.dataframe[0].value
+    rows = frame["old id"].to_numpy()
+    assert rows[: len(ids)].tolist() == ids
+    assert frame["new id"].tolist() == new_id[rows.tolist()].tolist()
+    np.testing.assert_allclose(frame["logit before"], expected[rows], atol=1e-5)
+    np.testing.assert_allclose(frame["logit after, rows moved along"], expected[rows], atol=1e-4)
+    alone = lm(new_id[ids])[-1][new_id].numpy()
+    np.testing.assert_allclose(frame["logit after, ids alone changed"], alone[rows], atol=1e-4)
+    moved, unmoved = (float(line) for line in last_snippet(app).splitlines())
+    assert moved < 1e-4 < unmoved
+    assert f"**{unmoved:.3g}** when the ids alone changed" in sentences(app)
+    table = app.table[0].value
+    assert f"= {lm.model.token_embedding.weight.numel():,}" in table["Embedding"].iloc[3]
