@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
+
 from lmcore.training import TrainingStep
 
 State = Literal["waiting", "running", "paused", "finished", "stopped", "failed"]
@@ -125,6 +127,7 @@ class _Work:
         """Train to the end; return False when stopped before it."""
         if not self._take_place():
             return False
+        _compute_on_one_core()
         steps = self._make_steps()
         self._note_measurement()
         started = time.perf_counter()
@@ -169,3 +172,16 @@ class _Work:
     def _enter(self, state: State) -> None:
         with self._lock:
             self._state = state
+
+
+def _compute_on_one_core() -> None:
+    """Let this thread's tensor operations run on one core, and leave every other thread as it was.
+
+    torch keeps the number for the calling thread, and for threads still to come; the latter is put back by a thread
+    made for it. Small models gain nothing from a second core, and on a busy machine every operation waits for it.
+    """
+    for_others = torch.get_num_threads()
+    torch.set_num_threads(1)
+    restoring = threading.Thread(target=torch.set_num_threads, args=(for_others,))
+    restoring.start()
+    restoring.join()

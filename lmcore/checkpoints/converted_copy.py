@@ -101,8 +101,10 @@ class ConvertedCopy:
                 _log.info("no converted copy of %s is kept: less than %s bytes and 1 GiB are free", lm.name, needed)
                 return
             unfinished = tempfile.mkdtemp(dir=root, prefix="unfinished-")
-            self._write(Path(unfinished), lm, said)
             self._remove_older()
+            self._write(Path(unfinished), lm, said)
+            if not (self._folder / "model.json").is_file():  # what is left of a broken one
+                shutil.rmtree(self._folder, ignore_errors=True)
             os.rename(unfinished, self._folder)
         except OSError as error:
             _log.info("no converted copy of %s is kept: %s", lm.name, error)

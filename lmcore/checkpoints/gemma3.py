@@ -42,6 +42,7 @@ def config_from(values: Mapping[str, Any]) -> ModelConfig:
     fields.require("hidden_act", "gelu_pytorch_tanh")
     fields.require("use_bidirectional_attention", False)
     fields.require("attention_bias", False)
+    fields.require("attn_logit_softcapping", None)  # Gemma 2's; the reference for Gemma 3 does not apply it
     sized = sizes(fields)
     pattern = fields.whole("sliding_window_pattern", fields.whole("_sliding_window_pattern", _PATTERN))
     window = windows(fields, sized["n_layers"]) or {
@@ -57,7 +58,6 @@ def config_from(values: Mapping[str, Any]) -> ModelConfig:
         activation="gelu_tanh",
         embedding_scale=math.sqrt(sized["d_model"]),
         attention_scale=fields.real("query_pre_attn_scalar", 256) ** -0.5,
-        attention_softcap=fields.get("attn_logit_softcapping"),
         logit_softcap=fields.get("final_logit_softcapping"),
         tie_embeddings=fields.switch("tie_word_embeddings", True),
     )
@@ -88,5 +88,5 @@ def _ropes(fields: Fields) -> dict[str, Any]:
     base, scaling = rope(table["full_attention"], 1_000_000.0)
     local_base, local_scaling = rope(table["sliding_attention"], 10_000.0)
     if local_scaling is not None:
-        raise ValueError(f"rope_parameters.sliding_attention = {table['sliding_attention']!r} is not supported with a scaling.")
+        raise ValueError(f"rope_parameters.sliding_attention: the scaling {local_scaling.kind!r} is not supported.")
     return {"rope_base": base, "rope_scaling": scaling, "rope_base_local": local_base}

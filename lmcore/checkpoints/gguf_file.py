@@ -76,13 +76,12 @@ class GGUFFile(TensorSource):
         step = _CHUNK // block * block
         for start in range(0, len(flat), step):
             stop = min(start + step, len(flat))
-            raw = self._file.read_at(stored.offset + start // block * block_bytes, (stop - start) // block * block_bytes)
-            # Rows of 64 blocks: a size at which the unpacking is fast; the tail in one row.
-            packed = np.frombuffer(raw, np.uint8)
+            first, last = start // block * block_bytes, stop // block * block_bytes
+            packed = np.frombuffer(bytearray(self._file.read_at(stored.offset + first, last - first)), np.uint8)
+            # The package unpacks 16 rows at a time: rows of 64 blocks are few and still small.
             width = block_bytes * 64
             rows = packed.reshape(-1, width if len(packed) % width == 0 else block_bytes)
-            numbers = dequantize(rows, stored.kind)
-            flat[start:stop] = torch.from_numpy(numbers.reshape(-1).copy() if not numbers.flags.writeable else numbers.reshape(-1))
+            flat[start:stop] = torch.from_numpy(dequantize(rows, stored.kind).reshape(-1))
         return flat.view(stored.shape)
 
 
@@ -166,7 +165,9 @@ class _Header:
         """A number of items, refused when the rest of the file could not hold them."""
         count = self._take("<Q")
         if count * item_bytes > self._file.size - self._at:
-            raise ValueError(f"{self._name}: {what} is {count:,}, more than the file of {self._file.size:,} bytes can hold.")
+            raise ValueError(
+                f"{self._name}: {what} is {count:,}, more than the file of {self._file.size:,} bytes can hold."
+            )
         return count
 
     def _string(self) -> str:
@@ -195,6 +196,9 @@ class _Header:
         if stop <= len(self._data):
             return
         if stop > self._file.size:
-            raise ValueError(f"{self._name} is cut short, or broken, at {self._field}: {length:,} bytes are said to follow byte {self._at:,} of {self._file.size:,}.")
+            raise ValueError(
+                f"{self._name} is cut short, or broken, at {self._field}: {length:,} bytes are said to follow "
+                f"byte {self._at:,} of {self._file.size:,}."
+            )
         wanted = min(max(stop, 2 * len(self._data), 1 << 20), self._file.size)
         self._data += self._file.read_at(len(self._data), wanted - len(self._data))

@@ -100,7 +100,9 @@ def _sizes(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) ->
     }
 
 
-def _rotated(fields: Fields, metadata: Mapping[str, Any], source: TensorSource, base: float = 10_000.0) -> dict[str, Any]:
+def _rotated(
+    fields: Fields, metadata: Mapping[str, Any], source: TensorSource, base: float = 10_000.0
+) -> dict[str, Any]:
     """Read the sizes, the norm and RoPE of the architectures after GPT-2."""
     sized = _sizes(fields, metadata, source)
     d_head = sized["d_head"] or sized["d_model"] // sized["n_heads"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from lmcore.checkpoints.hf_fields import HARMLESS
 from lmcore.checkpoints.fields import Fields
+from lmcore.checkpoints.hf_fields import HARMLESS
 from lmcore.checkpoints.names import Names, Place
 from lmcore.config import Activation, ModelConfig
 

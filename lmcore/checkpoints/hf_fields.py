@@ -98,8 +98,12 @@ def windows(fields: Fields, n_layers: int) -> dict[str, Any]:
     window = fields.optional_whole("sliding_window")
     if kinds is None:
         return {}
-    if len(kinds) != n_layers or not set(kinds) <= {"full_attention", "sliding_attention"}:
-        raise ValueError(f"layer_types = {kinds!r:.80} must say 'full_attention' or 'sliding_attention' for each layer.")
+    if (
+        not isinstance(kinds, list)
+        or len(kinds) != n_layers
+        or not set(kinds) <= {"full_attention", "sliding_attention"}
+    ):
+        raise ValueError(f"layer_types = {kinds!r:.80} must say full_attention or sliding_attention for each layer.")
     local = tuple(i for i, kind in enumerate(kinds) if kind == "sliding_attention")
     if local and window is None:
         raise ValueError("sliding_window is missing, but layer_types has 'sliding_attention'.")

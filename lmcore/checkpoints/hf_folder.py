@@ -27,9 +27,7 @@ _MOST_JSON = 1 << 24  # an index of thousands of shards is smaller
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 
-def load_folder(
-    folder: Path, name: str, dtype: torch.dtype = torch.float32, said: Progress = silent
-) -> LanguageModel:
+def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, said: Progress = silent) -> LanguageModel:
     """Load a model from its folder.
 
     Raises:

@@ -33,7 +33,8 @@ def download(hub_id: str, said: Progress = silent) -> Path:
         info = huggingface_hub.HfApi().model_info(hub_id)
         names = [file.rfilename for file in info.siblings or () if _WANTED.fullmatch(file.rfilename)]
         paths = [
-            huggingface_hub.hf_hub_download(hub_id, name, revision=info.sha, tqdm_class=_bar(name, said)) for name in names
+            huggingface_hub.hf_hub_download(hub_id, name, revision=info.sha, tqdm_class=_bar(name, said))
+            for name in names
         ]
     except _failures() as error:
         if (kept := _kept(hub_id)) is not None:
@@ -41,7 +42,7 @@ def download(hub_id: str, said: Progress = silent) -> Path:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{hub_id} could not be downloaded: {reason}") from error
     if not paths:
-        raise ValueError(f"{hub_id} has no config.json, safetensors or tokenizer.json; only models in that form are read.")
+        raise ValueError(f"{hub_id} has no config.json, safetensors or tokenizer.json; other forms are not read.")
     return Path(paths[0]).parent
 
 

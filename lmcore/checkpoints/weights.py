@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import safetensors.torch
@@ -80,8 +80,12 @@ def _require_plausible(config: ModelConfig, shapes: Mapping[str, tuple[int, ...]
         raise ValueError(f"{source} has {len(shapes)} tensors, too few for the {config.n_layers} layers of its config.")
     if config.context_length > LONGEST_CONTEXT:
         raise ValueError(
-            f"{source}: context_length = {config.context_length:,} is more than the {LONGEST_CONTEXT:,} that are loaded."
+            f"{source}: context_length = {config.context_length:,} is more than the {LONGEST_CONTEXT:,} "
+            "that are loaded."
         )
+    table = shapes.get("token_embedding.weight")
+    if table is not None and table != (config.vocab_size, config.d_model):
+        raise ValueError(_misfit(source, "token_embedding.weight", table, (config.vocab_size, config.d_model)))
     rows = config.n_heads * config.d_head
     if rows > max((size for shape in shapes.values() for size in shape), default=0):
         raise ValueError(
@@ -101,11 +105,12 @@ def _require_fitting(
         if name not in shapes:
             raise ValueError(f"{source}: tensor {name!r} is missing.")
         if tuple(shapes[name]) != tuple(parameter.shape):
-            raise ValueError(
-                f"{source}: tensor {name!r} has shape {list(shapes[name])}, "
-                f"the config asks for {list(parameter.shape)}."
-            )
+            raise ValueError(_misfit(source, name, shapes[name], parameter.shape))
     return {name: parameter.numel() for name, parameter in wanted.items()}
+
+
+def _misfit(source: str, name: str, given: Sequence[int], wanted: Sequence[int]) -> str:
+    return f"{source}: tensor {name!r} has shape {list(given)}, the config asks for {list(wanted)}."
 
 
 class _Undrawn(TorchFunctionMode):

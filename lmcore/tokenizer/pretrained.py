@@ -49,9 +49,7 @@ class PretrainedTokenizer(Tokenizer):
         self, library: tokenizers.Tokenizer, source: str = "tokenizer.json", vocab_size: int | None = None
     ) -> None:
         """Read the library's object."""
-        rules = {
-            name: _steps(getattr(library, name)) for name in ("normalizer", "pre_tokenizer", "post_processor")
-        }
+        rules = {name: _steps(getattr(library, name)) for name in ("normalizer", "pre_tokenizer", "post_processor")}
         _require_known(library, rules, source)
         self._byte_level = any(step["type"] == "ByteLevel" for step in rules["pre_tokenizer"])
         written: dict[str, int] = library.get_vocab(with_added_tokens=True)
@@ -101,7 +99,7 @@ class PretrainedTokenizer(Tokenizer):
             text,
             [*first, *found.ids],
             [*(self._bytes[token_id] for token_id in first), *tokens],
-            [*((0, 0) for _ in first), *(found.offsets if offsets is None else offsets)],
+            [*((0, 0) for _ in first), *(_closed_up(found.offsets, len(text)) if offsets is None else offsets)],
             n_added=len(first),
         )
 
@@ -173,16 +171,13 @@ def _set_up(library: tokenizers.Tokenizer, special_as_text: bool) -> tokenizers.
     return library
 
 
-def _require_known(
-    library: tokenizers.Tokenizer, rules: Mapping[str, list[Mapping[str, Any]]], source: str
-) -> None:
+def _require_known(library: tokenizers.Tokenizer, rules: Mapping[str, list[Mapping[str, Any]]], source: str) -> None:
     """Refuse, by name, a part that would change ids or text in a way not read here."""
     model = library.model
     if not isinstance(model, tokenizers.models.BPE):
         raise ValueError(f"{source}: model.type = {type(model).__name__!r} is not read; 'BPE' is.")
     unread: dict[str, object] = {
-        f"model.{name}": getattr(model, name)
-        for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
+        f"model.{name}": getattr(model, name) for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
     }
     for part, known in (("normalizer", _NORMALIZERS), ("pre_tokenizer", _SPLITTERS), ("post_processor", _BEGINNERS)):
         unread[part] = next((step["type"] for step in rules[part] if step["type"] not in known), None)
@@ -225,3 +220,14 @@ def _offsets(text: str, tokens: list[bytes]) -> list[tuple[int, int]] | None:
     if joined == b" " + text.encode():  # LLaMA 2 puts a space before the first word
         return [(max(start - 1, 0), end - 1) for start, end in character_offsets(" " + text, tokens)]
     return None
+
+
+def _closed_up(offsets: list[tuple[int, int]], end_of_text: int) -> list[tuple[int, int]]:
+    """The library's offsets, where characters that were joined into one by normalising belong to its token.
+
+    >>> _closed_up([(0, 1), (0, 1), (2, 6)], 6)
+    [(0, 2), (0, 2), (2, 6)]
+    """
+    starts = sorted({start for start, _ in offsets} | {end_of_text})
+    following = dict(zip(starts, starts[1:], strict=False))
+    return [(start, max(end, following.get(start, end))) for start, end in offsets]

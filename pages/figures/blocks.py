@@ -29,6 +29,10 @@ def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple
     figure = theme.heatmap(
         weights, tokens, tokens, kind="probability", masked=future, height=min(max(340, 130 + 30 * n), 640)
     )
+    grey, cells = figure.data[0], figure.data[-1]
+    if grey is not cells:  # one byte a cell, and four: a pattern of 512 tokens has 262,144
+        grey.update(z=future.astype(np.uint8), zmin=0, zmax=1, colorscale=[[0, "rgba(0, 0, 0, 0)"], [1, theme.MASKED]])
+    cells.z = np.asarray(cells.z, dtype=np.float32)
     _titled(figure, titles[0], titles[1], titles[2])
     figure.add_shape(
         type="rect",
@@ -276,9 +280,25 @@ def roomy(figure: go.Figure) -> go.Figure:
     return figure
 
 
+def tilt(figure: go.Figure) -> go.Figure:
+    """Lay token labels along x flat while they fit, else at an angle, and keep the title below flat ones.
+
+    Plotly moves a title out of the way only where it meets a label, not where it falls between two; the distance it
+    would take (standoff) is not kept on the page, so a flat axis gets a title that begins one line lower.
+    """
+    labels, title = figure.layout.xaxis.ticktext or (), figure.layout.xaxis.title.text
+    if all(len(label) <= 3 for label in labels):
+        return figure
+    if sum(map(len, labels)) <= 40:
+        figure.update_xaxes(tickangle=0, title_text=f"<br>{title}" if title else "")
+    else:
+        figure.update_xaxes(tickangle=-40 if len(labels) <= 12 else -90)
+    return figure
+
+
 def _titled(figure: go.Figure, y: str, x: str, value: str = "") -> go.Figure:
     """Set titles, which are the page's own words and keep their spaces."""
     figure.update_layout(xaxis_title_text=x, yaxis_title_text=y)
     if value:
         figure.data[-1].colorbar.title.text = value
-    return figure
+    return tilt(figure)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
-from pages.figures.blocks import roomy
+from pages.figures.blocks import roomy, tilt
 
 MODEL, GRAMMAR = theme.CATEGORICAL[0], theme.CATEGORICAL[4]
 MAX_CELLS_WITH_TEXT = 240
@@ -79,7 +79,7 @@ def surprisal(
         },
         yaxis={"title_text": titles[1], "showgrid": True, "gridcolor": theme.GRID, "rangemode": "tozero"},
     )
-    return figure
+    return tilt(figure)
 
 
 def followed(
@@ -116,7 +116,7 @@ def followed(
             "gridcolor": theme.GRID,
         },
     )  # fmt: skip
-    return figure
+    return tilt(figure)
 
 
 def dimensions(parts: ArrayLike, indices: Sequence[int], title: str) -> go.Figure:
@@ -139,7 +139,7 @@ def length_and_angle(
         cosines, lengths, logits: one for each row shown; the head's bias left out.
         labels: one for each row.
         length: of h.
-        named: the rows to label in the picture.
+        named: the rows to label, the most important first; one whose label would cover another's goes without.
         target: the row the curve passes through, outlined.
         titles: of cosine, row length and logit.
     """
@@ -166,12 +166,13 @@ def length_and_angle(
             x=curve, y=z[target] / length / curve, mode="lines", hoverinfo="skip",
             line={"color": theme.OUTLINE, "width": 1.5, "dash": "dot"},
         )  # fmt: skip
+    apart = _apart(x, y, named)
     figure.add_scatter(
-        x=x[list(named)],
-        y=y[list(named)],
+        x=x[apart],
+        y=y[apart],
         mode="text",
-        text=[plotly_literal(labels[row]) for row in named],
-        textposition=[("top left", "bottom left")[index % 2] for index in range(len(named))],
+        text=[plotly_literal(labels[row]) for row in apart],
+        textposition="top left",
         hoverinfo="skip",
         cliponaxis=False,
     )
@@ -285,7 +286,16 @@ def contribution_grid(values: ArrayLike, blocks: Sequence[str], columns: Sequenc
 def _titled(figure: go.Figure, titles: tuple[str, str]) -> go.Figure:
     figure.update_layout(xaxis_title_text=titles[0])
     figure.data[-1].colorbar.title.text = titles[1]
-    return figure
+    return tilt(figure)
+
+
+def _apart(x: np.ndarray, y: np.ndarray, rows: Sequence[int]) -> list[int]:
+    """Return the rows, in order, that keep a distance from those before them: enough for a label each."""
+    kept: list[int] = []
+    for row in rows:
+        if all(abs(x[row] - x[other]) > 0.2 * np.ptp(x) or abs(y[row] - y[other]) > 0.06 * np.ptp(y) for other in kept):
+            kept.append(row)
+    return kept
 
 
 def _write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:

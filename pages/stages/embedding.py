@@ -32,17 +32,17 @@ page.equation(
     rf"\underbrace{{[S, {width}]}}_{{X}} = \underbrace{{[S, {rows}]}}_{{\mathrm{{onehot}}}} \times "
     rf"\underbrace{{[{rows}, {width}]}}_{{E}}"
 )
-VIEWS[widgets.choice("embedding.view", _("View"), list(VIEWS), "lookup", format_func=titles.__getitem__)](lm)
+VIEWS[widgets.choice("table.view", _("View"), list(VIEWS), "lookup", format_func=titles.__getitem__)](lm)
 page.try_next(
     page.Suggestion(
         _("The random start: what are the neighbours of a token after 0 steps?"),
         "embedding",
-        {"embedding.view": "neighbours", "steps": 0},
+        {"table.view": "neighbours", "steps": 0},
     ),
     page.Suggestion(
         _("国王 − 男人 + 女人: leave the inputs in, and see who wins."),
         "embedding",
-        {"embedding.view": "arithmetic", "embedding.analogy": "zh", "embedding.exclude": False},
+        {"table.view": "arithmetic", "table.analogy": "zh", "table.exclude": False},
     ),
     page.Suggestion(_("The row says nothing of order: add the position next."), "position", {"prompt": "小明喜欢小红"}),
 )

@@ -10,6 +10,7 @@ from lmcore.generation_run import GenerationRun
 from pages.common import page, session
 from pages.common.text import _, visible
 from pages.stages.generation import branches, cache, controls, line, runs
+from pages.stages.sampling import knobs
 
 CODE = """
 import lmcore
@@ -116,7 +117,7 @@ if run.node.parent is not None:
             "top_p": "%.2f",
         },
     )
-asked = [f"{name}={getattr(run.settings, name)!r}" for name in (*run.settings.active, "seed")]
+asked = [f"{name}={value!r}" for name, value in {**knobs.given(run.settings), "seed": run.settings.seed}.items()]
 page.snippet(
     CODE.format(
         name=lm.name,

@@ -15,7 +15,7 @@ VIEWS = {
     "relative": score_bias.show_relative,
 }
 titles = {
-    "order": _("Who likes whom"),
+    "order": _("What order does"),
     "sinusoidal": _("Sinusoidal"),
     "learned": _("Learned"),
     "rope": "RoPE",

@@ -13,7 +13,7 @@ from pages.stages.sampling import drawing, engines, knobs, sources, tables, work
 
 page.header(
     _("Sampling"),
-    _("Softmax turns logits into a distribution; temperature, filters and penalties reshape it before a token is drawn."),
+    _("Softmax turns logits into probabilities; temperature, filters and penalties reshape them before a draw."),
 )
 source = sources.choose()
 knobs.remember()
@@ -21,7 +21,8 @@ vocab_size = len(source.logits)
 settings = knobs.settings(vocab_size)
 page.equation(
     r"p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}, \qquad "
-    rf"V = {vocab_size:,}, \quad T = {settings.temperature:g}".replace(",", "{,}", vocab_size >= 1000)
+    + rf"V = {vocab_size:,}".replace(",", "{,}")
+    + rf", \quad T = {settings.temperature:g}"
 )
 sampling_lab(
     source.logits,
@@ -44,11 +45,22 @@ if vocab_size > tables.MAX_ROWS:
     st.caption(_("The {n:,} most probable of {size:,} tokens.").format(n=tables.MAX_ROWS, size=vocab_size))
 frame, formats = tables.numbers(source, result)
 page.numbers_table(frame, "sampling", formats)
+st.download_button(
+    _("Download as JSON"),
+    tables.as_json(frame, settings, result),
+    file_name="sampling.json",
+    mime="application/json",
+    key="sampling.json",
+    on_click="ignore",
+    icon=":material/download:",
+)
 drawing.show(source, result)
 engines.show(source, settings)
 page.snippet(tables.snippet(source, settings))
 page.try_next(
-    page.Suggestion(_("The usual pairing: temperature 0.8 and top-p 0.9"), "sampling", {"temperature": 0.8, "top_p": 0.9}),
+    page.Suggestion(
+        _("The usual pairing: temperature 0.8 and top-p 0.9"), "sampling", {"temperature": 0.8, "top_p": 0.9}
+    ),
     page.Suggestion(_("Temperature 0: greedy, one candidate"), "sampling", {"temperature": 0.0}),
     page.Suggestion(_("The worked example under T = 0.5"), "sampling", {"source": "worked", "temperature": 0.5}),
     page.Suggestion(_("Draw, append, repeat: generation under these settings"), "generation"),

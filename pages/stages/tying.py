@@ -46,5 +46,5 @@ page.try_next(
         {"tying.view": "compute", "tying.subject": "llama-7b"},
     ),
     page.Suggestion(_("Build a model with sliders."), "tying", {"tying.view": "parameters", "tying.subject": "free"}),
-    page.Suggestion(_("The same matrix as a table of rows."), "embedding", {"embedding.view": "lookup"}),
+    page.Suggestion(_("The same matrix as a table of rows."), "embedding", {"table.view": "lookup"}),
 )

@@ -98,10 +98,10 @@ def test_stopped_while_waiting():
 
 
 def test_a_training_nobody_refers_to_ends():
-    run = training()
-    until(lambda: run.progress.state == "running")
-    thread = run._thread
-    del run
+    owned = [training()]
+    until(lambda: owned[0].progress.state == "running")
+    thread = owned[0]._thread
+    owned.clear()
     gc.collect()
     thread.join(30)
     assert not thread.is_alive()
@@ -176,3 +176,22 @@ def test_settings_out_of_range_are_named():
         Trial(TrialSettings(d_model=0), TOKENIZER, ())
     with pytest.raises(ValueError, match="learning_rate"):
         Trial(TrialSettings(learning_rate=0.0), TOKENIZER, ())
+
+
+def test_a_training_uses_one_core_and_leaves_other_threads_alone():
+    def thread_counts() -> list[int]:
+        counts: list[int] = []
+        other = threading.Thread(target=lambda: counts.append(torch.get_num_threads()))
+        other.start()
+        other.join()
+        return [torch.get_num_threads(), *counts]
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        run = training(lambda: itertools.islice(endless(), 2), measure=torch.get_num_threads)
+        run.join(30)
+        assert [value for _done, value in run.progress.measurements] == [1, 1]
+        assert thread_counts() == [2, 2]
+    finally:
+        torch.set_num_threads(before)

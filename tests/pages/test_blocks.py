@@ -40,11 +40,19 @@ def test_pattern_greys_the_future_and_outlines_the_query() -> None:
     figure = figures.pattern(weights, ["a", "<b>", "c"], 1, ("Query of all", "Key", "Weight"))
     grey, cells = figure.data
     np.testing.assert_array_equal(np.isnan(cells.z), np.triu(np.ones((3, 3)), 1) == 1)
-    np.testing.assert_array_equal(np.isfinite(grey.z), np.triu(np.ones((3, 3)), 1) == 1)
+    np.testing.assert_array_equal(grey.z, np.triu(np.ones((3, 3)), 1))
+    np.testing.assert_array_equal(cells.z[np.tril_indices(3)], 0.25)
     assert (cells.zmin, cells.zmax) == (0, 1)
     box = figure.layout.shapes[0]
     assert (box.y0, box.y1, box.x1) == (0.5, 1.5, 1.5)  # ends at the query: later keys are not its own
     assert figure.layout.yaxis.title.text == "Query of all"
+
+
+def test_a_pattern_of_512_tokens_is_a_small_message() -> None:
+    figure = figures.pattern(
+        np.full((512, 512), 1 / 512), [f"{i}:x" for i in range(512)], 5, ("Query", "Key", "Weight")
+    )
+    assert len(figure.to_json()) < 3e6
 
 
 def test_every_head_has_a_thumbnail_and_the_chosen_one_its_outline() -> None:

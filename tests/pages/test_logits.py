@@ -101,6 +101,13 @@ def test_a_target_that_points_away_has_no_curve_but_is_marked() -> None:
     assert [trace.mode for trace in figure.data] == ["markers", "text", "markers"]
 
 
+def test_labels_that_would_cover_one_another_give_way_to_the_first() -> None:
+    x, y = [0.9, 0.89, 0.1, 0.9], [1.0, 1.01, 1.0, 3.0]
+    figure = figures.length_and_angle(x, y, list("abcd"), x, 1.0, [0, 1, 2, 3], 0, ("x", "y", "z"))
+    (texts,) = [trace.text for trace in figure.data if trace.mode == "text"]
+    assert list(texts) == ["a", "c", "d"]
+
+
 def test_lens_figures_keep_values_and_texts() -> None:
     tokens = figures.lens_tokens([[0.2, 0.9]], [["<a>", "b"]], ["s"], ["x", "y"], ("Position", "P"))
     assert tokens.data[0].customdata[0][0] == "&lt;a&gt;" and list(tokens.data[0].z[0]) == [0.2, 0.9]

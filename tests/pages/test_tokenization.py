@@ -178,7 +178,7 @@ def test_the_toy_table_beside_the_models_ids() -> None:
     assert [json.loads(code.value) for code in app.code[:2]] == [[2, 3, 4, 0, 0], REFERENCE.encode("我喜欢猫").ids]
     assert "toy word-level vocabulary" in sentences(app)
     assert last_snippet(app).splitlines()[0] == "toy: [2, 3, 4, 0, 0]"
-    assert "UNK stands 1 times" in sentences(run("whose", toy_text="我喜欢鱼"))
+    assert "UNKs here: 1;" in sentences(run("whose", toy_text="我喜欢鱼"))
 
 
 @pytest.mark.parametrize("model", ["small-world", "small-world-untied"])

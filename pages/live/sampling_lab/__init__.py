@@ -15,13 +15,16 @@ from pages.common.escape import visible
 from pages.live.sampling_lab.labels import labels
 
 _FOLDER = Path(__file__).parent
-_FILES = ("reshape.js", "format.js", "bars.js", "curves.js", "stages.js", "lab.js")
+_FILES = (
+    *("candidates.js", "reshape.js", "format.js", "bars.js", "chart.js", "curves.js"),
+    *("stages.js", "tiles.js", "way.js", "lab.js"),
+)
 N_TEXTS = 400  # texts sent with the logits: of the most probable tokens, enough for the longest list of bars
 
 
-def script() -> str:
-    """Return the lab's files as one ES module: what they import from each other is then simply there."""
-    joined = "\n".join(_read(name) for name in _FILES)
+def script(files: Sequence[str] = _FILES) -> str:
+    """Return the lab's files, or some, as one ES module: what they import from each other is then simply there."""
+    joined = "\n".join(_read(name) for name in files)
     return re.sub(r"^export (?!default)|^import .*\n", "", joined, flags=re.MULTILINE)
 
 
@@ -61,7 +64,8 @@ def sampling_lab(
     """
     raw = np.ascontiguousarray(logits)
     data = raw.tobytes()
-    shown = sorted({*most_probable(raw, N_TEXTS), *history})
+    chosen = [settings["token"]] if settings["token"] is not None and settings["token"] < len(raw) else []
+    shown = sorted({*most_probable(raw, N_TEXTS), *history, *chosen})
 
     def told() -> None:
         on_settings(st.session_state[key].get("settings"))

@@ -1,7 +1,7 @@
 // The most probable tokens as rows: raw logit, probability at temperature 1 (outlined) and now (filled). What a stage
 // removed stays, hatched, with the stage's name; everything further down is one row. Only rows in view are written.
 
-import { probability, weigh } from "./reshape.js";
+import { probability } from "./candidates.js";
 import { element, fill, fmtCount, fmtLogit, fmtProbability, setText } from "./format.js";
 
 const ROW = 26; // height in CSS pixels, as in lab.css
@@ -10,10 +10,14 @@ const NICE = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 
 export class Bars {
   // choose(rank): a row was chosen; look(rank): the pointer is over it, or null.
-  constructor(parts, { choose, look }) {
-    Object.assign(this, parts); // list, rest, axis
+  constructor(heads, list, rest, { choose, look }) {
+    this.heads = heads;
+    this.list = list;
+    this.rest = rest;
     this.rows = [];
-    this.choose = choose;
+    this.axis = element("span", { className: "axis" });
+    rest.append(...["token", "id", "logit", "track", "was", "now"].map((className) => element("span", { className })));
+    rest.children[3].append(element("i", { className: "ghost" }), element("i", { className: "bar" }));
     this.list.onscroll = () => this.result && this.write();
     this.list.onclick = (event) => {
       const row = event.target.closest(".row");
@@ -24,7 +28,10 @@ export class Bars {
     this.list.onkeydown = (event) => {
       const now = this.chosen ?? -1;
       const page = Math.max(Math.floor(this.list.clientHeight / ROW) - 1, 1);
-      const moves = { ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + page, PageUp: now - page, Home: 0, End: this.rows.length - 1 };
+      const moves = {
+        ...{ ArrowDown: now + 1, PageDown: now + page, End: this.rows.length - 1 },
+        ...{ ArrowUp: now - 1, PageUp: now - page, Home: 0 },
+      };
       if (!(event.key in moves)) return;
       event.preventDefault();
       choose(Math.min(Math.max(moves[event.key], 0), this.rows.length - 1));
@@ -36,6 +43,8 @@ export class Bars {
     this.ranked = ranked;
     this.labels = labels;
     this.list.setAttribute("aria-label", labels.bars);
+    const head = (name) => element("span", { className: name, textContent: labels.columns[name] });
+    this.heads.replaceChildren(...["token", "id", "logit"].map(head), this.axis, ...["was", "now"].map(head));
     this.rows = Array.from({ length: Math.min(n, ranked.size) }, (_, rank) => {
       const id = ranked.ids[rank];
       const row = element("div", { className: "row", id: `row-${rank}` });
@@ -62,7 +71,7 @@ export class Bars {
     this.list.style.setProperty("--rows", Math.max(this.rows.length, 1));
     this.top1 = this.rows[0]?.p1 ?? 1;
     this.mass1 = this.rows.reduce((sum, row) => sum + row.p1, 0);
-    this.scale = null;
+    this.scale = this.chosen = null;
   }
 
   show(result, pinned, logarithmic) {
@@ -89,8 +98,9 @@ export class Bars {
     const ticks = logarithmic ? [1e-8, 1e-6, 1e-4, 1e-2, 1] : [0, full / 4, full / 2, (3 * full) / 4, full];
     this.axis.replaceChildren(
       ...ticks.map((p) => {
-        const text = logarithmic && p < 1e-3 ? `1e${Math.round(Math.log10(p)) + 2} %` : `${Number((100 * p).toPrecision(4))} %`;
-        const tick = element("span", { textContent: text });
+        const power = logarithmic && p < 1e-3;
+        const number = power ? `1e${Math.round(Math.log10(p)) + 2}` : Number((100 * p).toPrecision(4));
+        const tick = element("span", { textContent: `${number} %` });
         tick.style.insetInlineStart = `${100 * this.share(p)}%`;
         return tick;
       })
@@ -110,12 +120,11 @@ export class Bars {
   }
 
   writeRow(row, p) {
-    const { fate, steps } = this.result;
-    const state = fate[row.rank] === -1 ? "kept" : "gone";
-    if (row.state !== state) row.className = `row ${(row.state = state)}${row.rank === this.chosen ? " chosen" : ""}`;
+    const fate = this.result.fate[row.rank];
+    if (row.gone !== (fate !== -1)) row.classList.toggle("gone", (row.gone = fate !== -1));
     const width = this.share(p);
     if (row.width !== width) row.bar.style.transform = `scaleX(${(row.width = width)})`;
-    setText(row.now, state === "kept" ? fmtProbability(p) : steps[fate[row.rank]] ? this.labels.titles[steps[fate[row.rank]].name] : "\u2212\u221e");
+    setText(row.now, this.fateText(fate, p));
     const pin = this.pinned ? 100 * this.share(this.pinned.byRank[row.rank]) : null;
     if (row.pinned !== pin) {
       row.pinned = pin;
@@ -124,23 +133,32 @@ export class Bars {
     }
   }
 
+  // The probability, or the name of the stage that removed it; nothing for a token that was impossible all along.
+  fateText(fate, p) {
+    if (fate === -1) return fmtProbability(p);
+    return fate < 0 ? "" : this.labels.titles[this.result.steps[fate].name];
+  }
+
   writeRest(mass, keptAbove) {
-    const { start, final } = this.result;
+    const { final } = this.result;
     const n = this.ranked.size - this.rows.length;
     this.rest.hidden = n === 0;
     if (n === 0) return;
     const [token, , , track, was, now] = this.rest.children;
     const before = Math.max(1 - this.mass1, 0);
     const after = final.ranks.length === keptAbove ? 0 : Math.max(1 - mass, 0);
-    setText(token, fill(this.labels.rest, { n: fmtCount(n), kept: fmtCount(final.ranks.length - keptAbove) }));
+    this.rest.classList.toggle("gone", after === 0);
+    const kept = fmtCount(final.ranks.length - keptAbove);
+    setText(token, fill(this.labels.rest, { n: fmtCount(n), kept }));
     setText(was, fmtProbability(before));
     setText(now, fmtProbability(after));
     track.children[0].style.width = `${100 * Math.min(this.share(before), 1)}%`;
     track.children[1].style.transform = `scaleX(${Math.min(this.share(after), 1)})`;
-    weigh(start);
   }
 
+  // Outline the chosen one and bring it into view; null: none.
   mark(rank) {
+    if (this.chosen === rank) return;
     this.rows[this.chosen]?.classList.remove("chosen");
     this.rows[this.chosen]?.removeAttribute("aria-selected");
     this.chosen = rank;
@@ -151,15 +169,22 @@ export class Bars {
     this.list.setAttribute("aria-activedescendant", row.id);
     const top = rank * ROW;
     if (top < this.list.scrollTop) this.list.scrollTop = top;
-    else if (top + ROW > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + ROW - this.list.clientHeight;
+    const bottom = top + ROW - this.list.clientHeight;
+    if (bottom > this.list.scrollTop) this.list.scrollTop = bottom;
   }
 
   // For screen readers, once the numbers have come to rest.
   describe() {
     for (const row of this.rows) {
-      const now = this.result.fate[row.rank] === -1 ? fmtProbability(this.now[row.rank]) : row.now.textContent;
-      const values = { token: row.token.textContent, id: this.ranked.ids[row.rank], logit: fmtLogit(this.ranked.logits[row.rank]) };
-      row.setAttribute("aria-label", fill(this.labels.row, { ...values, was: fmtProbability(row.p1), now }));
+      const { rank } = row;
+      const values = {
+        token: row.token.textContent,
+        id: this.ranked.ids[rank],
+        logit: fmtLogit(this.ranked.logits[rank]),
+        was: fmtProbability(row.p1),
+        now: this.fateText(this.result.fate[rank], this.now[rank]),
+      };
+      row.setAttribute("aria-label", fill(this.labels.row, values));
     }
   }
 }

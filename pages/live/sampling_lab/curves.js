@@ -1,80 +1,170 @@
-// Two curves over the rank of all V tokens, on a logarithmic axis: the cumulative probability with the top-p line, and
-// the probability itself. Both are drawn through a few hundred ranks; the sums behind them run over every token.
+// Three charts. Over the rank of all V tokens, on a logarithmic axis: the cumulative probability with the top-p line,
+// and the probability itself; they are drawn through a few hundred ranks, the sums behind them run over every token.
+// Over the temperature: the probability of a few tokens, with a mark where the temperature is now.
 
-import { weigh } from "./reshape.js";
-import { element, fill, fmtCount, fmtExact, setText, svgElement } from "./format.js";
+import { weigh } from "./candidates.js";
+import { Chart } from "./chart.js";
+import { element, fill, fmtCount, fmtExact, fmtProbability } from "./format.js";
 
-const MARGIN = { left: 46, right: 12, top: 10, bottom: 34 };
-const HEIGHT = 220;
 const LEAST = 1e-12; // the log axis of probabilities goes down to here at most
+const HEAT_STEPS = 100; // temperatures 0, 0.02 ... 2
+const HEAT_MAX = 2;
+const HEAT_TOKENS = 5; // the most probable ones; the chosen one is added
+const PERCENTS = [0, 0.25, 0.5, 0.75, 1].map((p) => [p, `${100 * p} %`]);
 
 export class Curves {
+  // look(rank or null): the crosshair is at this token.
   constructor(root, look) {
-    this.look = look;
-    this.root = root;
-    this.cumulative = new Chart(look);
-    this.falling = new Chart(look);
-    root.replaceChildren(this.cumulative.root, this.falling.root);
-    new ResizeObserver(() => this.result && this.resize()).observe(root);
+    const token = (place, c) => (place === null ? null : this.exact(place, c)?.token ?? null);
+    this.cumulative = new Chart((place) => look(token(place, this.summed)));
+    this.falling = new Chart((place) => look(token(place, this.result.final)));
+    this.heat = new Chart(() => {});
+    this.charts = [this.cumulative, this.falling, this.heat];
+    root.replaceChildren(...this.charts.map((chart) => chart.root));
+    new ResizeObserver(() => this.result && this.show(this.result, this.chosen)).observe(root);
   }
 
   build(ranked, texts, labels) {
     this.ranked = ranked;
     this.labels = labels;
+    this.name = (rank) => texts.get(ranked.ids[rank]) ?? `#${ranked.ids[rank]}`;
     this.points = sampledRanks(ranked.size);
-    const start = sample(ranked.start, this.points);
-    this.start = start;
-    const floor = Math.max(start.probs.findLast((p) => p > 0) ?? LEAST, LEAST);
-    this.floor = 10 ** Math.floor(Math.log10(floor) - 0.5);
-    const name = (rank) => texts.get(ranked.ids[rank]) ?? `#${ranked.ids[rank]}`;
-    this.cumulative.build({ title: labels.cumulative, x: labels.rank, size: ranked.size, name, labels, y: (p) => p, ticks: [0, 0.25, 0.5, 0.75, 1] });
-    const decades = Math.round(-Math.log10(this.floor));
-    const log = (p) => (p <= this.floor ? 0 : 1 - Math.log10(p) / Math.log10(this.floor));
-    const step = Math.ceil(decades / 5);
-    const ticks = Array.from({ length: Math.floor(decades / step) + 1 }, (_, i) => 10 ** (-i * step));
-    this.falling.build({ title: labels.falling, x: labels.rank, size: ranked.size, name, labels, y: log, ticks, logarithmic: true });
+    this.start = sample(ranked.start, this.points);
+    const span = Math.max(Math.log(ranked.size), 1e-9);
+    const byRank = {
+      x: labels.rank,
+      size: ranked.size,
+      share: (rank) => Math.log(rank + 1) / span,
+      positionOf: (share) => Math.exp(share * span) - 1,
+      xTicks: oneTwoFive(ranked.size).map((rank) => [rank - 1, fmtCount(rank)]),
+    };
+    this.cumulative.build({
+      ...byRank,
+      title: labels.cumulative,
+      y: (p) => p,
+      yTicks: PERCENTS,
+      read: (place) => this.reading(place, this.summed, "sum"),
+    });
+    const least = Math.max(this.start.probs.findLast((p) => p > 0) ?? LEAST, LEAST);
+    const floor = 10 ** Math.floor(Math.log10(least) - 0.5);
+    this.falling.build({
+      ...byRank,
+      title: labels.falling,
+      y: (p) => (p <= floor ? 0 : 1 - Math.log10(p) / Math.log10(floor)),
+      yTicks: decades(floor),
+      read: (place) => this.reading(place, this.result.final, "p"),
+    });
+    for (const chart of [this.cumulative, this.falling]) {
+      chart.legend.replaceChildren(key("now", labels.now), key("was", "T = 1"));
+    }
+    this.buildHeat();
   }
 
-  resize() {
-    for (const chart of [this.cumulative, this.falling]) chart.layout();
-    this.draw();
-  }
-
-  show(result) {
+  show(result, chosen) {
     this.result = result;
-    if (this.cumulative.measure() | this.falling.measure()) this.resize();
-    else this.draw();
+    this.chosen = chosen;
+    for (const chart of this.charts) chart.fit();
+    const nucleus = result.steps.find((step) => step.name === "top_p");
+    this.summed = nucleus ? nucleus.before : result.final; // what top-p adds up
+    const now = sample(result.final, this.points);
+    const summed = nucleus ? sample(nucleus.before, this.points) : now;
+    this.cumulative.draw({ was: [this.points, this.start.sums], now: [this.points, summed.sums] });
+    this.cumulative.mark(nucleus ? nucleus.value : null, nucleus ? nucleus.kept - 1 : null);
+    this.falling.draw({ was: [this.points, this.start.probs], now: [this.points, now.probs] });
+    this.falling.mark(null, null);
+    this.showHeat();
   }
 
-  draw() {
-    const { steps, final } = this.result;
-    const nucleus = steps.find((step) => step.name === "top_p");
-    const now = sample(final, this.points);
-    const summed = nucleus ? sample(nucleus.before, this.points) : now;
-    this.cumulative.draw([
-      ["was", this.points, this.start.sums],
-      ["now", this.points, summed.sums],
-    ]);
-    this.cumulative.line(nucleus ? nucleus.value : null, nucleus ? nucleus.kept : 0);
-    this.falling.draw([
-      ["was", this.points, this.start.probs],
-      ["now", this.points, now.probs],
-    ]);
-    this.cumulative.at = (rank) => this.exact(rank, nucleus ? nucleus.before : final);
-    this.falling.at = (rank) => this.exact(rank, final);
-    this.cumulative.refresh();
-    this.falling.refresh();
+  reading(place, c, shown) {
+    const found = this.exact(place, c);
+    const rank = fmtCount(place + 1);
+    if (!found) return { text: fill(this.labels.reading_none, { rank }) };
+    const values = { rank, token: this.name(found.token), p: fmtExact(found.p), sum: fmtExact(found.sum) };
+    return { text: fill(this.labels.reading, values), value: found[shown] };
   }
 
   // The token at this place in the order of c, its probability, and the sum up to it.
-  exact(rank, c) {
-    if (rank >= c.ranks.length) return null;
+  exact(place, c) {
+    if (place >= c.ranks.length) return null;
     const weights = weigh(c);
     let sum = 0;
-    for (let i = 0; i <= rank; i++) sum += weights[i];
-    return { token: c.ranks[rank], p: weights[rank] / c.total, sum: sum / c.total };
+    for (let i = 0; i <= place; i++) sum += weights[i];
+    return { token: c.ranks[place], p: weights[place] / c.total, sum: sum / c.total };
+  }
+
+  // ---- Probability against temperature: softmax(z / T) alone, without the other stages ------------------------------
+
+  buildHeat() {
+    const at = (position) => (position * HEAT_MAX) / HEAT_STEPS;
+    this.heat.build({
+      title: this.labels.heat,
+      x: this.labels.heat_axis,
+      size: HEAT_STEPS + 1,
+      share: (position) => position / HEAT_STEPS,
+      positionOf: (share) => share * HEAT_STEPS,
+      xTicks: [0, 0.5, 1, 1.5, 2].map((t) => [(t * HEAT_STEPS) / HEAT_MAX, String(t)]),
+      y: (p) => p,
+      yTicks: PERCENTS,
+      read: (position) => {
+        const told = (rank) => `${this.name(rank)} ${fmtProbability(this.heated(rank, position))}`;
+        const values = { t: at(position).toFixed(2), tokens: this.heatTokens().map(told).join(", ") };
+        return { text: fill(this.labels.heat_reading, values) };
+      },
+    });
+    this.totals = [];
+    clearTimeout(this.summing);
+    const sumSome = () => {
+      const until = performance.now() + 6; // a few at a time: a slider may be moving
+      while (this.totals.length <= HEAT_STEPS && performance.now() < until) {
+        this.totals.push(this.total(at(this.totals.length)));
+      }
+      if (this.totals.length <= HEAT_STEPS) this.summing = setTimeout(sumSome, 30);
+      else if (this.result) this.showHeat();
+    };
+    this.summing = setTimeout(sumSome, 200);
+  }
+
+  total(t) {
+    if (t === 0) return 1;
+    const { logits } = this.ranked.start;
+    let sum = 0;
+    for (let i = 0; i < logits.length; i++) {
+      const weight = Math.exp((logits[i] - logits[0]) / t);
+      if (weight === 0) break; // and so are all that follow
+      sum += weight;
+    }
+    return sum;
+  }
+
+  heated(rank, position) {
+    if (position === 0) return rank === 0 ? 1 : 0;
+    const { logits } = this.ranked;
+    return Math.exp(((logits[rank] - logits[0]) * HEAT_STEPS) / (position * HEAT_MAX)) / this.totals[position];
+  }
+
+  heatTokens() {
+    const n = Math.min(HEAT_TOKENS, this.ranked.start.ranks.length);
+    const ranks = Array.from({ length: n }, (_, rank) => rank);
+    return this.chosen === null || this.chosen < n ? ranks : [...ranks, this.chosen];
+  }
+
+  showHeat() {
+    if (this.totals.length <= HEAT_STEPS) return;
+    const ranks = this.heatTokens();
+    const drawn = ranks.join();
+    if (this.drawnHeat !== drawn || this.drawnFor !== this.totals || this.drawnWidth !== this.heat.width) {
+      [this.drawnHeat, this.drawnFor, this.drawnWidth] = [drawn, this.totals, this.heat.width];
+      const positions = Array.from(this.totals, (_, position) => position);
+      const curve = (rank) => [positions, positions.map((position) => this.heated(rank, position))];
+      this.heat.draw(Object.fromEntries(ranks.map((rank, index) => [`series-${index}`, curve(rank)])));
+      this.heat.legend.replaceChildren(...ranks.map((rank, index) => key(`series-${index}`, this.name(rank))));
+    }
+    const { temperature } = this.result.settings;
+    this.heat.mark(null, temperature > HEAT_MAX ? null : (temperature * HEAT_STEPS) / HEAT_MAX);
   }
 }
+
+const key = (name, textContent) => element("bdi", { className: `key ${name}`, textContent });
 
 // 0, 1, 2 ... then ever further apart, up to the last rank.
 function sampledRanks(size) {
@@ -98,138 +188,18 @@ function sample(c, points) {
   return { probs, sums };
 }
 
-class Chart {
-  constructor(look) {
-    this.svg = svgElement("svg", { class: "chart", tabindex: 0, role: "slider" });
-    this.caption = element("figcaption", { className: "caption" });
-    this.reading = element("p", { className: "reading" });
-    this.root = element("figure", { className: "curve" }, this.caption, this.svg, this.reading);
-    this.axes = svgElement("g");
-    this.paths = { was: svgElement("path", { class: "was" }), now: svgElement("path", { class: "now" }) };
-    this.threshold = svgElement("path", { class: "threshold" });
-    this.cross = svgElement("path", { class: "cross" });
-    this.dot = svgElement("circle", { class: "dot", r: 4 });
-    this.svg.append(this.axes, this.paths.was, this.paths.now, this.threshold, this.cross, this.dot);
-    this.svg.onpointermove = (event) => this.hover(this.rankAt(event.offsetX));
-    this.svg.onpointerdown = this.svg.onpointermove;
-    this.svg.onpointerleave = () => {
-      if (this.svg.getRootNode().activeElement !== this.svg) this.hover(null);
-    };
-    this.svg.onblur = () => this.hover(null);
-    this.svg.onkeydown = (event) => {
-      const now = this.rank ?? -1;
-      const far = Math.max(Math.round(now * 0.1), 1);
-      const moves = { ArrowRight: now + 1, ArrowLeft: now - 1, ArrowUp: now + 1, ArrowDown: now - 1, PageUp: now + far, PageDown: now - far, Home: 0, End: this.size - 1 };
-      if (!(event.key in moves)) return;
-      event.preventDefault();
-      this.hover(Math.min(Math.max(moves[event.key], 0), this.size - 1));
-    };
-    this.look = look;
-    this.rank = null;
-  }
-
-  build(options) {
-    Object.assign(this, options);
-    setText(this.caption, options.title);
-    this.svg.setAttribute("aria-label", options.title);
-    this.svg.setAttribute("aria-valuemin", 1);
-    this.svg.setAttribute("aria-valuemax", this.size);
-    this.rank = null;
-    this.width = 0;
-  }
-
-  // Whether the room it has changed since it was laid out.
-  measure() {
-    return this.svg.clientWidth !== this.width;
-  }
-
-  layout() {
-    this.width = this.svg.clientWidth;
-    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
-    const right = this.width - MARGIN.right;
-    const bottom = HEIGHT - MARGIN.bottom;
-    const parts = [];
-    for (const tick of this.ticks) {
-      const y = this.toY(tick);
-      parts.push(svgElement("path", { class: "grid", d: `M${MARGIN.left} ${y}H${right}` }));
-      parts.push(label(tickText(tick, this.logarithmic), MARGIN.left - 6, y + 4, "end"));
-    }
-    let lastX = -99;
-    for (let decade = 1; decade <= this.size; decade *= 10) {
-      const x = this.toX(decade - 1);
-      if (x - lastX > 34) parts.push(label(fmtCount(decade), x, bottom + 16, "middle"));
-      lastX = x;
-    }
-    parts.push(label(this.x, right, bottom + 31, "end"));
-    parts.push(svgElement("path", { class: "axis", d: `M${MARGIN.left} ${bottom}H${right}` }));
-    this.axes.replaceChildren(...parts);
-  }
-
-  toX(rank) {
-    const span = Math.max(Math.log(this.size), 1e-9);
-    return MARGIN.left + (Math.log(rank + 1) / span) * (this.width - MARGIN.left - MARGIN.right);
-  }
-
-  toY(value) {
-    return HEIGHT - MARGIN.bottom - this.y(value) * (HEIGHT - MARGIN.top - MARGIN.bottom);
-  }
-
-  rankAt(x) {
-    const share = (x - MARGIN.left) / Math.max(this.width - MARGIN.left - MARGIN.right, 1);
-    return Math.min(Math.max(Math.round(Math.exp(share * Math.log(this.size))) - 1, 0), this.size - 1);
-  }
-
-  draw(series) {
-    for (const [name, ranks, values] of series) {
-      let d = "";
-      for (let i = 0; i < values.length; i++) d += `${i ? "L" : "M"}${this.toX(ranks[i]).toFixed(1)} ${this.toY(values[i]).toFixed(1)}`;
-      this.paths[name].setAttribute("d", d && `${d}h0`); // one point alone is a dot
-    }
-  }
-
-  // The top-p line, and how many tokens it takes to reach it.
-  line(value, kept) {
-    this.threshold.style.display = value === null ? "none" : "";
-    if (value === null) return;
-    const [x, y] = [this.toX(kept - 1).toFixed(1), this.toY(value).toFixed(1)];
-    this.threshold.setAttribute("d", `M${MARGIN.left} ${y}H${this.width - MARGIN.right}M${x} ${y}V${HEIGHT - MARGIN.bottom}`);
-  }
-
-  hover(rank) {
-    this.rank = rank;
-    this.refresh();
-    this.look(rank === null ? null : this.at?.(rank)?.token ?? null);
-  }
-
-  refresh() {
-    const found = this.rank === null || !this.at ? null : this.at(this.rank);
-    const hidden = this.rank === null ? "none" : "";
-    this.cross.style.display = hidden;
-    this.dot.style.display = found ? "" : "none";
-    if (this.rank === null) return setText(this.reading, "\u00a0");
-    const x = this.toX(this.rank).toFixed(1);
-    this.cross.setAttribute("d", `M${x} ${MARGIN.top}V${HEIGHT - MARGIN.bottom}`);
-    if (found) {
-      this.dot.setAttribute("cx", x);
-      this.dot.setAttribute("cy", this.toY(this.logarithmic ? found.p : found.sum));
-    }
-    const text = found
-      ? fill(this.labels.reading, { rank: fmtCount(this.rank + 1), token: this.name(found.token), p: fmtExact(found.p), sum: fmtExact(found.sum) })
-      : fill(this.labels.reading_none, { rank: fmtCount(this.rank + 1) });
-    setText(this.reading, text);
-    this.svg.setAttribute("aria-valuenow", this.rank + 1);
-    this.svg.setAttribute("aria-valuetext", text);
-  }
+function oneTwoFive(size) {
+  const ticks = [];
+  for (let decade = 1; decade <= size; decade *= 10) ticks.push(decade, 2 * decade, 5 * decade);
+  return ticks.filter((n) => n <= size);
 }
 
-function label(text, x, y, anchor) {
-  const made = svgElement("text", { x, y, "text-anchor": anchor });
-  made.textContent = text;
-  return made;
-}
-
-function tickText(p, logarithmic) {
-  if (!logarithmic) return `${100 * p} %`;
-  const exponent = Math.round(Math.log10(p)) + 2; // in percent
-  return exponent >= -1 ? `${10 ** exponent} %` : `1e${exponent} %`;
+// Tick values 1, 0.01, ... down to the floor, at most six of them.
+function decades(floor) {
+  const n = Math.round(-Math.log10(floor));
+  const step = Math.ceil(n / 5);
+  return Array.from({ length: Math.floor(n / step) + 1 }, (_, i) => {
+    const exponent = 2 - i * step; // in percent
+    return [10 ** (-i * step), exponent >= -1 ? `${10 ** exponent} %` : `1e${exponent} %`];
+  });
 }

@@ -5,13 +5,17 @@ const MINUS = "\u2212";
 // 0.69714 -> "69.71 %"; what would round to nothing keeps its order of magnitude.
 export function fmtProbability(p) {
   if (p === 0) return "0 %";
-  return p >= 0.00005 ? `${(100 * p).toFixed(2)} %` : `${(100 * p).toExponential(1).replace(/-(\d)$/, "-0$1")} %`;
+  if (p >= 0.00005) return `${(100 * p).toFixed(2)} %`;
+  return `${(100 * p).toExponential(1).replace(/-(\d)$/, "-0$1")} %`;
 }
 
 // With all the digits a reader can use.
 export const fmtExact = (p) => (p === 0 ? "0 %" : `${Number((100 * p).toPrecision(8))} %`);
 
-export const fmtLogit = (z) => (z === -Infinity ? `${MINUS}\u221e` : signed(Math.abs(z) < 1e6 ? z.toFixed(3) : z.toExponential(3)));
+export function fmtLogit(z) {
+  if (z === -Infinity) return `${MINUS}\u221e`;
+  return signed(Math.abs(z) < 1e6 ? z.toFixed(3) : z.toExponential(3));
+}
 
 export const fmtCount = (n) => n.toLocaleString("en-US");
 

@@ -1,11 +1,9 @@
 // The sampler's chain in the browser: what lmcore.sampling does under its own rules, fast enough for every frame.
 //
 // lmcore/sampling is the definition; tests hold this file to it. It knows nothing of the page.
-//
-// A token is named by its rank: 0 has the largest logit of all, equal logits are ranked by id. `rankVocabulary` sorts
-// once; temperature keeps that order and every filter but `typical_p` cuts off its tail, so no stage sorts again.
-//
 // Notation: z logits, w = exp((z - max z) / T) weights, the largest exactly 1, p = w / sum w. All in float64.
+
+import { candidates, countWhile, edited, entropyNats, keepFirst, keepMarked, weigh } from "./candidates.js";
 
 export const OFF = {
   logit_bias: {},
@@ -21,139 +19,6 @@ export const OFF = {
   epsilon_cutoff: 0,
   eta_cutoff: 0,
 };
-
-// ---- The vocabulary, ranked -----------------------------------------------------------------------------------------
-
-// logits: Float32Array or Float64Array, by id. Returns {size, ids, logits, rankOf, start}: ids and logits by rank,
-// rankOf by id, start the candidates before any stage (tokens at -inf are ranked last and are none).
-export function rankVocabulary(logits) {
-  const size = logits.length;
-  const ids = logits instanceof Float32Array ? sortedIds32(logits) : sortedIds64(logits);
-  const sorted = new Float64Array(size);
-  const rankOf = new Int32Array(size);
-  const ranks = new Int32Array(size);
-  for (let rank = 0; rank < size; rank++) {
-    sorted[rank] = logits[ids[rank]];
-    rankOf[ids[rank]] = rank;
-    ranks[rank] = rank;
-  }
-  let possible = size;
-  while (possible > 0 && sorted[possible - 1] === -Infinity) possible--;
-  return { size, ids, logits: sorted, rankOf, start: keepFirst(candidates(ranks, sorted, sorted, 1), possible) };
-}
-
-// One native sort of plain numbers: the logit's bits, made to rise as the logit falls, in front of the id.
-function sortedIds32(logits) {
-  const size = logits.length;
-  const bits = new Uint32Array(logits.buffer, logits.byteOffset, size);
-  const keys = new Float64Array(size);
-  for (let id = 0; id < size; id++) {
-    if (logits[id] === 0) {
-      keys[id] = 0x7fffffff * 0x200000 + id; // 0 and -0 are equal
-      continue;
-    }
-    const falling = bits[id] & 0x80000000 ? bits[id] : ~bits[id] & 0x7fffffff;
-    keys[id] = (falling >>> 0) * 0x200000 + id; // 32 bits and 21 bits: exact in a float64
-  }
-  keys.sort();
-  const ids = new Int32Array(size);
-  for (let rank = 0; rank < size; rank++) ids[rank] = keys[rank] % 0x200000;
-  return ids;
-}
-
-function sortedIds64(logits) {
-  const ids = Int32Array.from(logits, (_, id) => id);
-  return ids.sort((a, b) => logits[b] - logits[a] || a - b);
-}
-
-// ---- Candidates: the tokens still in play, by falling logit ---------------------------------------------------------
-
-// ranks and logits run alongside; byRank has the logit at this point of every token of the vocabulary.
-function candidates(ranks, logits, byRank, temperature, weights = null) {
-  return { ranks, logits, byRank, temperature, weights, total: NaN };
-}
-
-// Weights and their sum, computed when first asked for.
-export function weigh(c) {
-  if (!c.weights) {
-    const { logits, temperature } = c;
-    const n = logits.length;
-    const weights = new Float64Array(n);
-    const largest = logits[0];
-    for (let i = 0; i < n; i++) weights[i] = Math.exp((logits[i] - largest) / temperature);
-    c.weights = weights;
-  }
-  if (Number.isNaN(c.total)) {
-    let total = 0;
-    for (let i = 0; i < c.weights.length; i++) total += c.weights[i];
-    c.total = total;
-  }
-  return c.weights;
-}
-
-function keepFirst(c, n) {
-  if (n === c.ranks.length) return c;
-  return candidates(c.ranks.subarray(0, n), c.logits.subarray(0, n), c.byRank, c.temperature, c.weights?.subarray(0, n));
-}
-
-function keepMarked(c, marks, n) {
-  const ranks = new Int32Array(n);
-  const logits = new Float64Array(n);
-  let written = 0;
-  for (let i = 0; i < marks.length; i++) {
-    if (!marks[i]) continue;
-    ranks[written] = c.ranks[i];
-    logits[written++] = c.logits[i];
-  }
-  return candidates(ranks, logits, c.byRank, c.temperature);
-}
-
-// How many of c pass a test that holds for the first ones and not for the rest.
-function countWhile(c, test) {
-  let low = 0;
-  let high = c.ranks.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (test(middle)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-// The same tokens with some logits changed: the changed ones are taken out and merged in again where they belong now.
-// changes: Map rank -> function of the tempered logit. A logit of -inf takes its token out of play.
-function edited(c, changes, ids) {
-  const byRank = new Float64Array(c.byRank.length);
-  for (let rank = 0; rank < byRank.length; rank++) byRank[rank] = c.byRank[rank] / c.temperature;
-  const marked = new Uint8Array(byRank.length);
-  for (const rank of changes.keys()) marked[rank] = 1;
-  const moved = [];
-  const n = c.ranks.length;
-  const ranks = new Int32Array(n);
-  const logits = new Float64Array(n);
-  for (const rank of c.ranks) {
-    if (!marked[rank]) continue;
-    byRank[rank] = changes.get(rank)(byRank[rank]);
-    if (byRank[rank] > -Infinity) moved.push(rank);
-  }
-  const before = (a, b) => byRank[b] - byRank[a] || ids[a] - ids[b];
-  moved.sort(before);
-  let written = 0;
-  let next = 0;
-  const write = (rank) => {
-    ranks[written] = rank;
-    logits[written++] = byRank[rank];
-  };
-  for (const rank of c.ranks) {
-    if (marked[rank]) continue;
-    while (next < moved.length && before(moved[next], rank) < 0) write(moved[next++]);
-    write(rank);
-  }
-  while (next < moved.length) write(moved[next++]);
-  if (written === 0) throw new RangeError("no token is left");
-  if (logits[0] === Infinity) throw new RangeError("a logit overflowed");
-  return candidates(ranks.subarray(0, written), logits.subarray(0, written), byRank, 1);
-}
 
 // ---- The stages: candidates, value, context -> [candidates, note] ---------------------------------------------------
 // context: {ids, rankOf, size, counts}, counts a Map id -> how often the token was seen.
@@ -236,7 +101,7 @@ function atLeast(c, cutoff) {
 }
 
 // Keep the tokens whose surprisal is nearest to the entropy, until they add up to the mass. They enter from where the
-// surprisal meets the entropy outwards; on the left in runs of equal logits, because of equals the lower id enters first.
+// surprisal meets the entropy outwards; on the left in runs of equal logits, as of equals the lower id enters first.
 function keepTypical(c, mass) {
   const weights = weigh(c);
   const { logits, temperature, total } = c;
@@ -334,22 +199,6 @@ function fates(ranked, steps) {
 }
 
 // ---- Measures -------------------------------------------------------------------------------------------------------
-
-// Probability of a token among the candidates c, 0 when `isIn` is false.
-export function probability(c, rank, isIn = true) {
-  weigh(c);
-  return isIn ? Math.exp((c.byRank[rank] - c.logits[0]) / c.temperature) / c.total : 0;
-}
-
-export function entropyNats(c) {
-  const weights = weigh(c);
-  const { logits, temperature, total } = c;
-  let sum = 0;
-  for (let i = 0; i < weights.length && weights[i] > 0; i++) sum += weights[i] * ((logits[i] - logits[0]) / temperature);
-  return Math.log(total) - sum / total;
-}
-
-export const entropyBits = (c) => Math.max(entropyNats(c), 0) / Math.LN2;
 
 // Probability at temperature 1 of everything that can no longer be drawn.
 export function totalRemovedMass(result) {

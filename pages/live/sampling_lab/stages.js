@@ -5,12 +5,14 @@ import { element, fill, fmtCount, fmtProbability, setText, signed } from "./form
 
 const range = (low, high, step) => {
   const digits = String(step).split(".")[1]?.length ?? 0;
-  return Array.from({ length: Math.round((high - low) / step) + 1 }, (_, i) => Number((low + i * step).toFixed(digits)));
+  const n = Math.round((high - low) / step) + 1;
+  return Array.from({ length: n }, (_, i) => Number((low + i * step).toFixed(digits)));
 };
 const MASS = [...range(0, 0.98, 0.01), 0.985, 0.99, 0.995, 0.999, 1];
 const CUTOFF = [0, ...[-5, -4, -3, -2, -1].flatMap((e) => [1, 1.5, 2, 3, 5, 7].map((m) => Number(`${m}e${e}`)))];
 
 // Where each slider stops; `on` is the value a stage is switched on with; allowed is what may be typed.
+const fromZeroToOne = (v) => v >= 0 && v <= 1;
 const KNOBS = {
   repetition_penalty: { stops: () => range(0.5, 2, 0.01), on: 1.2, allowed: (v) => v > 0 },
   frequency_penalty: { stops: () => range(-2, 2, 0.05), on: 0.5, allowed: () => true },
@@ -18,9 +20,9 @@ const KNOBS = {
   temperature: { stops: () => [...range(0, 2, 0.01), ...range(2.1, 5, 0.1)], on: 0.8, allowed: (v) => v >= 0 },
   top_n_sigma: { stops: () => [...range(0.1, 5, 0.05), 0], on: 1, allowed: (v) => v >= 0 },
   top_k: { stops: kStops, on: 40, allowed: (v) => v >= 0 && Number.isInteger(v) },
-  top_p: { stops: () => MASS, on: 0.9, allowed: (v) => v >= 0 && v <= 1 },
-  min_p: { stops: () => [...range(0, 0.2, 0.005), ...range(0.21, 1, 0.01)], on: 0.05, allowed: (v) => v >= 0 && v <= 1 },
-  typical_p: { stops: () => MASS, on: 0.9, allowed: (v) => v >= 0 && v <= 1 },
+  top_p: { stops: () => MASS, on: 0.9, allowed: fromZeroToOne },
+  min_p: { stops: () => [...range(0, 0.2, 0.005), ...range(0.21, 1, 0.01)], on: 0.05, allowed: fromZeroToOne },
+  typical_p: { stops: () => MASS, on: 0.9, allowed: fromZeroToOne },
   epsilon_cutoff: { stops: () => CUTOFF, on: 0.001, allowed: (v) => v >= 0 && v < 1 },
   eta_cutoff: { stops: () => CUTOFF, on: 0.001, allowed: (v) => v >= 0 && v < 1 },
 };
@@ -35,12 +37,10 @@ function kStops(size) {
 }
 
 export class Stages {
-  // change(name, value): while a control moves; settled(): when it is let go; reordered(order).
-  constructor(list, { change, settled, reordered }) {
-    this.list = list;
-    this.change = change;
-    this.settled = settled;
-    this.reordered = reordered;
+  // change(name, value): a control moved; hold(held): a key went down or up; settled(): a control was let go;
+  // reordered(order, sentence): a stage was moved.
+  constructor(list, { change, hold, settled, reordered }) {
+    Object.assign(this, { list, change, hold, settled, reordered });
     this.cards = new Map();
     this.resume = {}; // the value a stage had when it was switched off
     list.onpointermove = (event) => this.dragged && this.dragTo(event.clientY);
@@ -84,7 +84,8 @@ export class Stages {
     const order = this.order.filter((other) => other !== name);
     order.splice(to, 0, name);
     this.arrange(order);
-    this.reordered(order, fill(this.labels.moved, { stage: this.labels.titles[name], place: to + 1, of: order.length }));
+    const values = { stage: this.labels.titles[name], place: to + 1, of: order.length };
+    this.reordered(order, fill(this.labels.moved, values));
   }
 
   grab(name, event) {
@@ -130,7 +131,8 @@ function frame(stages, name) {
   grip.onkeyup = () => stages.settled();
   const toggle = element("input", { type: "checkbox" });
   toggle.setAttribute("role", "switch");
-  const label = element("label", { className: "title", title: stages.labels.helps[name] }, toggle, element("span", { textContent: title }));
+  const text = element("span", { textContent: title });
+  const label = element("label", { className: "title", title: stages.labels.helps[name] }, toggle, text);
   const effect = element("p", { className: "effect" });
   const head = element("div", { className: "head" }, grip, label, number);
   const root = element("li", { className: "stage" }, head, effect);
@@ -158,7 +160,8 @@ function knobCard(stages, name, stops) {
     const value = field.value === "" ? OFF[name] : Number(field.value);
     const valid = !field.validity.badInput && Number.isFinite(value) && knob.allowed(value);
     field.setAttribute("aria-invalid", String(!valid));
-    field.setCustomValidity(valid ? "" : fill(stages.labels.refused, { stage: card.title, allowed: stages.labels.allowed[name] }));
+    const values = { stage: card.title, allowed: stages.labels.allowed[name] };
+    field.setCustomValidity(valid ? "" : fill(stages.labels.refused, values));
     if (valid) stages.change(name, value);
     else field.reportValidity();
   };

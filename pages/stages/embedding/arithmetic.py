@@ -38,7 +38,7 @@ def show(lm: LanguageModel) -> None:
     controls, picture = page.workbench()
     with controls:
         example = widgets.select(
-            "embedding.analogy",
+            "table.analogy",
             _("Example"),
             [*EXAMPLES, "free"],
             language(),
@@ -46,21 +46,21 @@ def show(lm: LanguageModel) -> None:
         )
         if example == "free":
             first = EXAMPLES[language()]
-            a = token_picker("embedding.a", _("start from"), lm, labels, first[0])
-            b = token_picker("embedding.b", _("take away"), lm, labels, first[1])
-            c = token_picker("embedding.c", _("add"), lm, labels, first[2])
-            expected = token_picker("embedding.expected", _("where does this token come?"), lm, labels, first[3])
+            a = token_picker("table.a", _("start from"), lm, labels, first[0])
+            b = token_picker("table.b", _("take away"), lm, labels, first[1])
+            c = token_picker("table.c", _("add"), lm, labels, first[2])
+            expected = token_picker("table.expected", _("where does this token come?"), lm, labels, first[3])
         else:
             a, b, c, expected = (lm.tokenizer.encode(text).ids[0] for text in EXAMPLES[example])
         measure = widgets.choice(
-            "embedding.measure",
+            "table.measure",
             _("Nearest by"),
             list(MEASURES),
             "cosine",
             format_func={"cosine": _("cosine"), "dot": _("dot product")}.__getitem__,
         )
         excluded = widgets.toggle(
-            "embedding.exclude",
+            "table.exclude",
             _("Without inputs"),
             True,
             help=_("The result often stays nearest to the row it starts from; published results leave the inputs out."),

@@ -42,11 +42,11 @@ def show(lm: LanguageModel) -> None:
     with controls:
         token = token_picker("token", _("Token"), lm, labels, DEFAULT_TOKEN[language()])
         steps, tables = steps_picker(lm)
-        n_axes = widgets.choice("embedding.axes", _("Dimensions"), [2, 3], 2, format_func=lambda n: f"{n}-D")
+        n_axes = widgets.choice("table.axes", _("Dimensions"), [2, 3], 2, format_func=lambda n: f"{n}-D")
         which = "all"
         if occurring:
             which = widgets.select(
-                "embedding.shown",
+                "table.shown",
                 _("Tokens shown"),
                 ["occurring", "all"],
                 "occurring",
@@ -57,7 +57,7 @@ def show(lm: LanguageModel) -> None:
                 help=_("Tokens that occur in the small world, or the whole vocabulary: bytes and unused pieces too."),
             )
         basis = widgets.select(
-            "embedding.basis",
+            "table.basis",
             _("Axes from"),
             ["trained", "this"],
             "trained",
@@ -65,7 +65,7 @@ def show(lm: LanguageModel) -> None:
             help=_("With the trained table's axes the points stay comparable while the steps change."),
         )
         colour = widgets.select(
-            "embedding.colour",
+            "table.colour",
             _("Colour"),
             ["script", "norm"],
             "script",

@@ -38,7 +38,7 @@ def show(lm: LanguageModel) -> None:
     controls, picture = page.workbench()
     with controls:
         example = widgets.select(
-            "embedding.pair",
+            "table.pair",
             _("Example"),
             [*EXAMPLES, "free"],
             "shop" if language() == "zh" else "bank",
@@ -51,8 +51,8 @@ def show(lm: LanguageModel) -> None:
         )
         if example == "free":
             texts = (
-                widgets.text("embedding.first", _("First sentence"), EXAMPLES["shop"][0]),
-                widgets.text("embedding.second", _("Second sentence"), EXAMPLES["shop"][1]),
+                widgets.text("table.first", _("First sentence"), EXAMPLES["shop"][0]),
+                widgets.text("table.second", _("Second sentence"), EXAMPLES["shop"][1]),
             )
         else:
             texts = EXAMPLES[example]
@@ -64,7 +64,7 @@ def show(lm: LanguageModel) -> None:
             st.info(_("These sentences share no token. Write a word that stands in both."))
             link.stop()
         token = widgets.select(
-            "embedding.shared",
+            "table.shared",
             _("Token in both"),
             shared,
             max(shared, key=lambda other: len(lm.tokenizer.token_bytes(other))),

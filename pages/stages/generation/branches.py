@@ -6,7 +6,7 @@ import math
 
 import streamlit as st
 
-from lmcore import TextStream, distribution
+from lmcore import distribution
 from lmcore.generation_run import GenerationRun
 from lmcore.generation_tree import Node
 from pages.common import page
@@ -15,6 +15,7 @@ from pages.figures import generation as figures
 from pages.figures.theme import fmt_probability
 from pages.stages.generation import runs
 
+MAX_TOKENS = 24  # of a branch's end are named in the list
 LIST_HEIGHT = 260  # pixels; a longer list of branches scrolls
 
 
@@ -67,11 +68,10 @@ def _walk(run: GenerationRun, leaf: Node) -> None:
 
 def _summary(run: GenerationRun, number: int, leaf: Node) -> str:
     path = run.tree.path(leaf)
-    stream = TextStream()
-    text = visible("".join(stream.push(step.token) for step in path)) + visible(stream.pending)
+    text = markdown_literal(b"".join(step.token for step in path[-MAX_TOKENS:]))
     return _("{number}: {text} ({n} tokens, mean ln P {mean})").format(
         number=number + 1,
-        text=markdown_literal(text if len(text) <= 60 else "…" + text[-59:]),
+        text=text if len(path) <= MAX_TOKENS else f"… {text}",
         n=len(path),
         mean=f"{mean_log_prob(path):.3f}".replace("-", "−"),
     )

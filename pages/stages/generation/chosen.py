@@ -12,6 +12,7 @@ from pages.common.text import _, markdown_literal, visible
 from pages.figures import generation as figures
 from pages.figures.theme import fmt_bits, fmt_probability
 from pages.stages.generation.runs import SELECTED
+from pages.stages.sampling import knobs
 
 MAX_CANDIDATES = 100  # offered to be taken instead, the most probable first
 
@@ -53,8 +54,8 @@ def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
 
 def settings_in_words(settings: SamplingSettings) -> str:
     """Return the settings that are away from off, and the seed."""
-    active = [f"{name} {getattr(settings, name):g}" for name in settings.active]
-    return ", ".join([*(active or [_("plain softmax")]), f"seed {settings.seed}"])
+    active = [f"{name} {value}" for name, value in knobs.given(settings).items()]
+    return markdown_literal(", ".join([*(active or [_("plain softmax")]), f"seed {settings.seed}"])).replace("␣", " ")
 
 
 def _facts(node: Node | None, result: Reshaped, position: int) -> None:
@@ -92,15 +93,17 @@ def _actions(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
     parent = run.node if node is None else node.parent
     present = None if node is None else node.token_id
     order = [i for i in distribution.top(result.start.dense(), MAX_CANDIDATES).ids.tolist() if i != present]
-    removed = result.removed_by >= 0
+    removed, gone = result.removed_by >= 0, _("removed")
 
-    def described(token_id: int) -> str:
-        p = _("removed") if removed[token_id] else fmt_probability(float(result.probs[token_id]))
-        return f"{_label(run, token_id)} · {p}"
-
+    described = {
+        i: f"{_label(run, i)} · {gone if removed[i] else fmt_probability(float(result.probs[i]))}" for i in order
+    }
     pick, take, back = st.columns([3, 2, 2], vertical_alignment="bottom")
     wanted = pick.selectbox(
-        _("Another token here"), order, format_func=described, key=f"generation.candidate.{_place(run, node)}"
+        _("Another token here"),
+        order,
+        format_func=described.__getitem__,
+        key=f"generation.candidate.{_place(run, node)}",
     )
     text = _("Take it") if node is None else _("Take it instead")
     if take.button(text, key="generation.take", width="stretch", help=_("Begins a branch; nothing is lost.")):

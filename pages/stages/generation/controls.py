@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from lmcore import LanguageModel, SamplingSettings
+from lmcore import LanguageModel
 from lmcore.generation_run import GenerationRun
 from pages.common import widgets
-from pages.common.text import _
+from pages.common.text import _, markdown_literal
+from pages.stages.sampling import knobs
 
 PRESETS = {
     "greedy": {"temperature": 0.0, "top_k": 0, "top_p": 1.0},
@@ -25,6 +28,7 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     Returns:
         What the tokens' colour means, and how many tokens are drawn as bars.
     """
+    knobs.remember()  # the sampling page has more of them, and they hold here too
     presets = st.container()  # drawn last: it shows which preset the values below are
     temperature = widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
     top_k = widgets.slider("top_k", "top-k", 0, lm.config.vocab_size, 0, help=_("0 is off."))
@@ -34,20 +38,19 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     )
     with presets:
         _presets({"temperature": temperature, "top_k": top_k, "top_p": top_p})
-    run.settings = SamplingSettings(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    run.settings = replace(knobs.settings(lm.config.vocab_size), seed=seed)
+    others = {name: value for name, value in knobs.given(run.settings).items() if name not in PRESETS["plain"]}
+    if others:
+        named = ", ".join(f"{name} {value}" for name, value in others.items())
+        st.caption(_("From the sampling page: {knobs}").format(knobs=markdown_literal(named).replace("␣", " ")))
     with st.expander(_("Running and drawing")):
         return _running(lm, run)
 
 
 def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     run.max_new_tokens = widgets.number("max_new_tokens", _("New tokens at most"), 1, lm.config.context_length, 50)
-    run.tokens_per_second = widgets.select(
-        "pace",
-        _("Pace of running"),
-        PACES,
-        10,
-        format_func=lambda n: _("{n} tokens a second").format(n=n) if n else _("as fast as it goes"),
-    )
+    paces = {n: _("{n} tokens a second").format(n=n) if n else _("as fast as it goes") for n in PACES}
+    run.tokens_per_second = widgets.select("pace", _("Pace of running"), PACES, 10, format_func=paces.__getitem__)
     run.use_cache = widgets.toggle(
         "kv_cache",
         _("KV cache"),

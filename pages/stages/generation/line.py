@@ -111,9 +111,7 @@ def _plain_text(run: GenerationRun, prompt: Encoding, drawn: list[Node]) -> None
     lines = [visible(part).replace("␣", " ") for part in text.split("\n")]
     st.code("\n".join(lines), language=None, wrap_lines=True)
     if stream.pending:
-        st.caption(
-            _("Held back until the character is whole: {bytes}").format(bytes=markdown_literal(visible(stream.pending)))
-        )
+        st.caption(_("Held back until the character is whole: {bytes}").format(bytes=markdown_literal(stream.pending)))
 
 
 def _is_end(run: GenerationRun, step: Node) -> bool:

@@ -18,6 +18,7 @@ from pages.figures.position import comparison
 PAIRS = {
     "so": ("小明喜欢小红，所以", "小红喜欢小明，所以"),
     "names": ("小明喜欢小红", "小红喜欢小明"),
+    "birthday": ("Today is the birthday of Tom, so Anna gives", "Today is the birthday of Anna, so Tom gives"),
     "tom": ("Tom likes Anna, so", "Anna likes Tom, so"),
 }
 _SHOWN = 6
@@ -50,6 +51,8 @@ def show() -> None:
         shown = session.model_name() if session.model_name() in names.values() else names["rope"]
         st.caption(
             _("The same tokens in two orders. A model that tells order gives the next token another distribution.")
+            if sorted(first) == sorted(second)
+            else _("Not quite the same tokens: a word that begins a text has no space before it, and is another token.")
         )
     traces = {encoding: (session.trace(first, name), session.trace(second, name)) for encoding, name in names.items()}
     probs = {encoding: [softmax(trace["logits"][-1]) for trace in pair] for encoding, pair in traces.items()}
@@ -57,7 +60,14 @@ def show() -> None:
     stages = {encoding: last_position_differences(*pair) for encoding, pair in traces.items()}
     grammar = _grammar(first, second)
     with picture:
-        rows = {encoding: distances[encoding] for encoding in names}
+        # How long each was trained is part of what sets them apart.
+        steps = {encoding: _steps(name) for encoding, name in names.items()}
+        rows = {
+            encoding
+            if steps[encoding] is None
+            else _("{encoding}, {n:,} steps").format(encoding=encoding, n=steps[encoding]): distance
+            for encoding, distance in distances.items()
+        }
         if grammar is not None:
             rows = {_("the grammar itself"): grammar, **rows}
         page.figure(
@@ -68,7 +78,7 @@ def show() -> None:
                 value_title=_(
                     "total variation between the two next-token distributions (0 the same, 1 nothing in common)"
                 ),
-                colours=[theme.CATEGORICAL[2] if name not in names else theme.CATEGORICAL[0] for name in rows],
+                colours=[theme.CATEGORICAL[2]] * (len(rows) - len(names)) + [theme.CATEGORICAL[0]] * len(names),
             ),
             "position-order",
             _("How far the next-token distributions after the two sentences are apart, for each position encoding."),
@@ -81,6 +91,7 @@ def show() -> None:
                 {
                     _("model"): name,
                     _("encoding"): encoding,
+                    _("steps trained"): steps[encoding],
                     _("total variation"): distances[encoding],
                     **stages[encoding],
                 }
@@ -98,7 +109,7 @@ def _choose_pair() -> tuple[list[int], list[int]]:
         "position.pair",
         _("Two sentences"),
         [*PAIRS, "prompt"],
-        "so" if language() == "zh" else "tom",
+        "so" if language() == "zh" else "birthday",
         format_func={
             **{key: texts[0] for key, texts in PAIRS.items()},
             "prompt": _("my prompt, two tokens exchanged"),
@@ -122,6 +133,12 @@ def _models(n_tokens: int) -> dict[str, str]:
     configs = lmcore.builtin.configs()
     tied = {config.position_encoding: name for name, config in configs.items() if config.tie_embeddings}
     return {encoding: name for encoding, name in tied.items() if configs[name].context_length >= n_tokens}
+
+
+def _steps(name: str) -> int | None:
+    """Return for how many steps a built-in model was trained, or None when that is not on record."""
+    on_record = lmcore.builtin.BuiltinModel(name).record_path.exists()
+    return lmcore.builtin.record(name)["training"]["steps"] if on_record else None
 
 
 def _grammar(first: list[int], second: list[int]) -> float | None:

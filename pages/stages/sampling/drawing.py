@@ -26,7 +26,9 @@ def show(source: Source, result: Reshaped) -> None:
     with controls:
         n = widgets.number("draws", _("Draws"), 1, MAX_DRAWS, 1000)
         seed = widgets.number("seed", _("Seed"), 0, MAX_SEED, 0)
-        pressed = st.button(_("Draw"), key="sampling.draw", type="primary", help=_("The same seed gives the same draws."))
+        pressed = st.button(
+            _("Draw"), key="sampling.draw", type="primary", help=_("The same seed gives the same draws.")
+        )
     drawn_from = (source.code, result.settings, n, seed)
     if pressed:
         st.session_state[_DRAWN] = (drawn_from, draw_many(result, n, new_generator(seed)))

@@ -38,7 +38,9 @@ def show(source: Source, settings: SamplingSettings) -> None:
     with left:
         first = widgets.select("engine_a", _("Compare"), names, names[0], format_func=titles.__getitem__)
     with right:
-        second = widgets.select("engine_b", _("with"), names, names[min(2, len(names) - 1)], format_func=titles.__getitem__)
+        second = widgets.select(
+            "engine_b", _("with"), names, names[min(2, len(names) - 1)], format_func=titles.__getitem__
+        )
     _compare(source, results[first], results[second], titles[first], titles[second])
 
 
@@ -59,14 +61,23 @@ def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFram
     stages = stage_titles()
     rows = []
     for name, result in results.items():
-        row = {_("Engine"): ENGINES[name].title, _("Stages, in its order"): "", _("Candidates"): "", _("From the lab"): ""}
+        row = {
+            _("Engine"): ENGINES[name].title,
+            _("Stages, in its order"): "",
+            _("Candidates"): "",
+            _("From the lab"): "",
+        }
         if isinstance(result, str):
             row[_("Stages, in its order")] = _("refuses temperature 0 when sampling")
         else:
             settings = result.settings
-            run = " → ".join(f"{stages[step]} {getattr(settings, step):g}" for step in settings.active if step != "logit_bias")
+            run = " → ".join(
+                f"{stages[step]} {getattr(settings, step):g}" for step in settings.active if step != "logit_bias"
+            )
             ignored = ", ".join(stages.get(field, field) for field in settings.ignored)
-            row[_("Stages, in its order")] = run + (" · " + _("has no {stages}").format(stages=ignored) if ignored else "")
+            row[_("Stages, in its order")] = run + (
+                " · " + _("has no {stages}").format(stages=ignored) if ignored else ""
+            )
             row[_("Candidates")] = f"{result.candidates:,}"
             row[_("From the lab")] = f"{lmcore.distribution.total_variation(result.probs, here.probs).item():.4f}"
         row[_("Its rules")] = " · ".join(rules(ENGINES[name].rules))
@@ -82,7 +93,11 @@ def rules(of: Rules) -> list[str]:
         _("top-p: the crossing token stays")
         if of.top_p_boundary == "crossing kept"
         else _("top-p: the crossing token is dropped"),
-        *([_("presence and frequency count generated tokens only")] if of.additive_penalties_count == "generated" else []),
+        *(
+            [_("presence and frequency count generated tokens only")]
+            if of.additive_penalties_count == "generated"
+            else []
+        ),
         *([_("T = 0 is an error")] if of.zero_temperature == "error" else []),
     ]
 

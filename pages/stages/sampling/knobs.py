@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -54,7 +55,7 @@ def take(told: Any) -> None:
         return
     try:
         numbers = {name: _number(name, told[name]) for name in NUMBERS}
-        bias = {int(token): float(amount) for token, amount in told["logit_bias"].items()}
+        bias = bias_of(bias_text({int(token): float(amount) for token, amount in told["logit_bias"].items()}))
         order = _order(told["order"])
         SamplingSettings(**numbers, logit_bias=bias, order=order)
         bars = min(max(int(told["bars"]), BARS[0]), BARS[1])
@@ -91,7 +92,10 @@ def bias_of(text: str) -> dict[int, float]:
     {7: -2.0, 12: 1.5}
     """
     pairs = [pair.rpartition(":") for pair in text.split(",") if pair]
-    return dict(SamplingSettings(logit_bias=[(_token_id(token), float(amount)) for token, _c, amount in pairs]).logit_bias)
+    bias = {_token_id(token): float(amount) for token, _colon, amount in pairs}
+    if not all(map(math.isfinite, bias.values())):
+        raise ValueError(f"logit_bias is {text!r}; here every amount is a finite number.")  # JSON has no infinity
+    return dict(SamplingSettings(logit_bias=bias).logit_bias)
 
 
 def bias_text(bias: Mapping[int, float]) -> str:

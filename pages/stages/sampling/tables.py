@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import torch
 
@@ -36,6 +38,17 @@ def numbers(source: Source, result: Reshaped) -> tuple[pd.DataFrame, dict[str, s
     fates.update({index: titles[step.name] for index, step in enumerate(result.steps)})
     columns[_("removed by")] = [fates[fate] for fate in result.removed_by[ids].tolist()]
     return pd.DataFrame(columns), formats
+
+
+def as_json(frame: pd.DataFrame, settings: SamplingSettings, result: Reshaped) -> str:
+    """Return the table, the settings and what each stage did, as JSON."""
+    steps = [{"stage": s.name, "kept": s.kept, "removed_mass": s.removed_mass, "note": s.note} for s in result.steps]
+    given = knobs.given(settings)
+    if "logit_bias" in given:
+        given["logit_bias"] = {str(token): amount for token, amount in given["logit_bias"].items()}
+    summary = {"candidates": result.candidates, "entropy_bits": result.entropy_bits, "removed_mass": result.removed_mass}
+    tokens = json.loads(frame.to_json(orient="records", double_precision=15))
+    return json.dumps({"settings": given, "steps": steps, **summary, "tokens": tokens}, ensure_ascii=False, indent=1)
 
 
 def snippet(source: Source, settings: SamplingSettings) -> str:

@@ -77,7 +77,7 @@ def show(lm: LanguageModel) -> None:
         n_unknown = toy_ids.count(TOY_VOCABULARY["UNK"])
         st.markdown(
             _(
-                "The toy knows four words. UNK stands {n} times here, and what it stands for is lost. Byte-level BPE "
+                "The toy knows four words. UNKs here: {n}; what stood in their place is lost. Byte-level BPE "
                 "has no UNK: what it has no piece for, it spells in bytes."
             ).format(n=n_unknown)
         )

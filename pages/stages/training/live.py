@@ -78,7 +78,7 @@ def show() -> None:
                 )
             )
         else:
-            st.fragment(_watch, run_every=_REFRESH if alive else None)(run)
+            st.fragment(_watch, run_every=_REFRESH if alive else None)(run, alive)
     if run is not None and not alive:
         _numbers(run)
     page.snippet(CODE.format(settings=settings, probes=tuple(PROBES.values())))
@@ -127,15 +127,14 @@ def _start(settings: TrialSettings) -> None:
     st.session_state[_RUN] = Run(settings, training, told, grammar_loss(tokenizer))
 
 
-def _watch(run: Run) -> None:
+def _watch(run: Run, was_alive: bool) -> None:
     """Draw how far the training is; runs by itself again and again until it has ended."""
     progress = run.training.progress
     _status(run, progress)
     if progress.measurements:
         _losses(run, progress)
         _drift(run, progress)
-    if not progress.alive and st.session_state.get("training.seen") != id(run):
-        st.session_state["training.seen"] = id(run)
+    if was_alive and not progress.alive:
         st.rerun()  # the whole page, once: the buttons and the table change
 
 

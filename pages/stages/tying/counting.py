@@ -51,7 +51,7 @@ def show(lm: LanguageModel) -> None:
                 *(
                     [name, fmt_count(value), f"{100 * value / counted.total:.2f} %"]
                     for name, value in {
-                        _("token embedding"): counted.group_totals["embedding"],
+                        _("token embedding"): counted.rows[0].size,
                         _("LM head"): counted.head_size,
                         _("norms"): counted.group_totals.get("norm", 0),
                         _("matrices of one block"): sum(row.size for row in block),

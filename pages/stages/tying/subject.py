@@ -65,7 +65,7 @@ def literal(source: str) -> str:
 def group_names() -> dict[str, str]:
     """Return what the groups of parameters are called on screen."""
     return {
-        "embedding": _("token embedding"),
+        "embedding": _("embedding"),
         "position": _("position"),
         "attention": _("attention"),
         "mlp": "MLP",

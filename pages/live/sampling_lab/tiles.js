@@ -1,0 +1,79 @@
+// Four numbers about the distribution, each over what it was: at temperature 1, or where it was pinned.
+
+import { entropyBits, weigh } from "./candidates.js";
+import { totalRemovedMass } from "./reshape.js";
+import { element, fill, fmtCount, fmtProbability, setText } from "./format.js";
+
+export class Tiles {
+  constructor(root) {
+    this.root = root;
+  }
+
+  build(ranked, labels) {
+    this.labels = labels;
+    this.write = {
+      entropy: (n) => fill(labels.bits, { n: n.bits.toFixed(3) }),
+      effective: (n) => n.effective.toFixed(n.effective < 1000 ? 2 : 0),
+      candidates: (n) => fill(labels.of, { n: fmtCount(n.candidates), size: fmtCount(ranked.size) }),
+      removed: (n) => fmtProbability(n.removed),
+    };
+    const bits = entropyBits(ranked.start);
+    this.start = { bits, effective: 2 ** bits };
+    this.tiles = Object.keys(this.write).map((name) => {
+      const value = element("strong");
+      const under = element("span", { className: "under" });
+      const title = element("span", { className: "name", textContent: labels.tiles[name] });
+      const root = element("div", { className: "tile" }, title, value, under);
+      root.dataset.tile = name;
+      return { name, root, value, under };
+    });
+    this.root.replaceChildren(...this.tiles.map(({ root }) => root));
+  }
+
+  show(result, pinned) {
+    const numbers = measures(result);
+    for (const { name, value, under } of this.tiles) {
+      setText(value, this.write[name](numbers));
+      setText(under, this.note(name, numbers, result, pinned));
+    }
+  }
+
+  note(name, numbers, result, pinned) {
+    const { labels } = this;
+    if (pinned) {
+      const was = fill(labels.pinned, { value: this.write[name](pinned.numbers) });
+      if (name !== "removed") return was;
+      return `${was} \u00b7 ${fill(labels.distance, { d: distance(result.final, pinned.byRank).toFixed(4) })}`;
+    }
+    if (name === "candidates") return numbers.candidates === 1 ? labels.no_seed : "\u00a0";
+    return name === "removed" ? "\u00a0" : `T = 1: ${this.write[name](this.start)}`;
+  }
+
+  // In a sentence, for screen readers.
+  spoken() {
+    return this.tiles.map(({ name, value }) => `${this.labels.tiles[name]} ${value.textContent}`).join(", ");
+  }
+}
+
+export function measures(result) {
+  const bits = entropyBits(result.final);
+  const candidates = result.final.ranks.length;
+  return { bits, effective: 2 ** bits, candidates, removed: totalRemovedMass(result) };
+}
+
+// A copy of a result to compare later ones with: its numbers, and its probabilities by rank.
+export function pinned(result) {
+  const { final, ranked } = result;
+  const weights = weigh(final);
+  const byRank = new Float64Array(ranked.size);
+  for (let i = 0; i < weights.length; i++) byRank[final.ranks[i]] = weights[i] / final.total;
+  return { byRank, numbers: measures(result) };
+}
+
+// Total variation distance between the candidates' distribution and one by rank.
+function distance(c, byRank) {
+  const weights = weigh(c);
+  let shared = 0;
+  for (let i = 0; i < weights.length; i++) shared += Math.min(weights[i] / c.total, byRank[c.ranks[i]]);
+  return Math.max(1 - shared, 0);
+}

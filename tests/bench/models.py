@@ -1,0 +1,154 @@
+"""The packaged real models beside Hugging Face transformers, on the same GGUF files in one run.
+
+    python -m tests.bench.models [smollm2-135m-instruct | gemma-3-270m]
+
+Loading is timed in fresh processes, ours without and with a converted copy. The rest alternates, so
+that a slow moment of the machine falls on both. Each line is a ratio, ours / transformers'.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+import lmcore
+from lmcore.checkpoints.packaged import PACKAGED, _path
+from lmcore.checkpoints.weights import own_tensors
+from tests.bench.pipeline import alternate, report
+
+N_TOKENS = 64
+TEXTS = {"smollm2-135m-instruct": "The capital of France is", "gemma-3-270m": "今天天气"}
+
+
+def main() -> None:
+    """Print the ratios and the targets they are held to."""
+    if sys.argv[1:2] == ["load"]:
+        print(json.dumps(one_load(*sys.argv[2:])))
+        return
+    torch.set_num_threads(2)
+    name = sys.argv[1] if len(sys.argv) > 1 else "smollm2-135m-instruct"
+    with tempfile.TemporaryDirectory() as scratch:
+        whole = assembled(name, Path(scratch))
+        os.environ["XDG_CACHE_HOME"] = str(Path(scratch) / "cache")
+        print(f"{name}; torch {torch.__version__}, {torch.get_num_threads()} threads\n")
+        compare_loading(name, whole)
+        compare_running(name, whole)
+
+
+def assembled(name: str, folder: Path) -> Path:
+    """Write the model's file as one, which transformers needs."""
+    model = PACKAGED[name]
+    path = folder / "whole" / model.filename
+    path.parent.mkdir()
+    with path.open("wb") as whole:
+        for part in model.parts:
+            found = _path(*part)
+            assert found is not None, model.install
+            with found.open("rb") as file:
+                shutil.copyfileobj(file, whole)
+    return path
+
+
+def one_load(who: str, name: str, file: str, dtype: str) -> dict[str, float]:
+    """Load and run one forward pass; return the seconds, and the peak memory in bytes beyond what imports took."""
+    torch.set_num_threads(2)
+    if who == "ours":
+        import gguf  # noqa: F401 - imports are not counted for either
+
+        before, started = resident(), time.perf_counter()
+        lm = lmcore.load(name, getattr(torch, dtype))
+        lm(lm.tokenizer.encode(TEXTS[name]).ids)
+        weights = sum(tensor.nbytes for tensor in own_tensors(lm.model).values())
+    else:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        before, started = resident(), time.perf_counter()
+        path = Path(file)
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
+        model = AutoModelForCausalLM.from_pretrained(
+            path.parent, gguf_file=path.name, local_files_only=True, dtype=getattr(torch, dtype)
+        )
+        with torch.inference_mode():
+            model(torch.tensor([tokenizer(TEXTS[name])["input_ids"]]))
+        weights = sum(parameter.nbytes for parameter in model.parameters())
+    return {"seconds": time.perf_counter() - started, "peak": resident("VmHWM") - before, "weights": weights}
+
+
+def resident(field: str = "VmRSS") -> int:
+    """Return bytes of this process in memory, now or (VmHWM) at most so far; Linux only."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {field}")
+
+
+def compare_loading(name: str, whole: Path) -> None:
+    """Time loading to the first logits, each in a process of its own."""
+
+    def fresh(who: str, dtype: str = "float32") -> dict[str, float]:
+        command = [sys.executable, "-m", "tests.bench.models", "load", who, name, str(whole), dtype]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    first, theirs, second = fresh("ours"), fresh("transformers"), fresh("ours")
+    report("GGUF to first logits", first["seconds"], theirs["seconds"], 0.2)
+    report("the second start, from the converted copy", second["seconds"], theirs["seconds"], 0.2)
+    for what, run in (("first start", first), ("second start", second), ("bfloat16", fresh("ours", "bfloat16"))):
+        ratio = run["peak"] / run["weights"]
+        verdict = "met" if ratio <= 1.1 else "MISSED"
+        weights = f"{run['weights'] / 1e6:.0f} MB of weights"
+        print(f"  peak memory, {what}: {ratio:.2f} x of the {weights} (at most 1.1 x: {verdict})")
+    print(f"    (transformers: {theirs['peak'] / theirs['weights']:.2f} x)")
+
+
+def compare_running(name: str, whole: Path) -> None:
+    """Time traced forward passes and cached generation."""
+    from transformers import AutoModelForCausalLM
+
+    lm = lmcore.load(name)
+    reference = AutoModelForCausalLM.from_pretrained(
+        whole.parent, gguf_file=whole.name, local_files_only=True, dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+    ids = torch.randint(10, lm.config.vocab_size, (N_TOKENS,))
+
+    @torch.inference_mode()
+    def theirs_traced() -> torch.Tensor:
+        return reference(ids[None], output_hidden_states=True, output_attentions=True, use_cache=False).logits[0]
+
+    report("traced forward", *alternate(lambda: lm(ids, trace=lmcore.Trace()), theirs_traced, 9), 1.0)
+    prompt = lm.tokenizer.encode(TEXTS[name]).ids
+    settings = lmcore.SamplingSettings(temperature=0)
+
+    def generated(model: lmcore.LanguageModel) -> list[int]:
+        return [step.token_id for step in lmcore.generate(model, prompt, settings, max_new_tokens=N_TOKENS)]
+
+    @torch.inference_mode()
+    def theirs_generated() -> list[int]:
+        out = reference.generate(
+            torch.tensor([prompt]), max_new_tokens=N_TOKENS, min_new_tokens=N_TOKENS, do_sample=False, pad_token_id=0
+        )
+        return out[0, len(prompt) :].tolist()
+
+    reference.set_attn_implementation("sdpa")  # its faster way, where no patterns are asked for
+    for dtype, target in ((torch.float32, 1.0), (torch.bfloat16, 0.65)):
+        model = lm if dtype == torch.float32 else lmcore.load(name, dtype)
+        n = len(generated(model))
+        seconds = alternate(lambda model=model: generated(model), theirs_generated, 5)
+        report(f"generation of {n} tokens in {dtype} against their float32", seconds[0], seconds[1], target)
+        read = sum(tensor.nbytes for tensor in own_tensors(model.model).values()) * n / seconds[0]
+        print(f"    ({read / 1e9:.1f} GB of weights read a second)")
+        if model is not lm:
+            difference = (lm(prompt)[-1].softmax(-1) - model(prompt)[-1].softmax(-1)).abs().max()
+            print(f"    (the greatest difference it makes to a probability after the prompt: {difference:.4f})")
+
+
+if __name__ == "__main__":
+    main()

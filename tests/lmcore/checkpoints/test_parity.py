@@ -1,0 +1,154 @@
+"""Folders and GGUF files of every family give transformers' logits, hidden states and attention patterns."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import struct
+
+import gguf
+import pytest
+import torch
+
+import lmcore
+from lmcore.checkpoints.weights import build, own_tensors
+from lmcore.config import RopeScaling
+from tests.lmcore.checkpoints.tiny import CASES, tokenizer, write_folder, write_gguf
+
+GGUF_CASES = [case for case in CASES if "soft cap" not in case and "windows" not in case]  # not in GGUF metadata
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+@torch.inference_mode()
+def compare(lm, reference, tolerance=1e-4):
+    """Compare everything at two sequences of 23 tokens, relative to the logits' range."""
+    ids = torch.randint(0, lm.config.vocab_size, (2, 23), generator=torch.Generator().manual_seed(3))
+    theirs = reference(ids, output_hidden_states=True, output_attentions=True)
+    trace = lmcore.Trace()
+    logits = lm(ids, trace=trace)
+    within = {"rtol": 0, "atol": tolerance * float(theirs.logits.max() - theirs.logits.min())}
+    torch.testing.assert_close(logits, theirs.logits, **within)
+    for i in range(lm.config.n_layers):
+        torch.testing.assert_close(trace[f"blocks.{i}.resid_pre"], theirs.hidden_states[i], **within)
+        torch.testing.assert_close(trace[f"blocks.{i}.attn.pattern"], theirs.attentions[i], **within)
+    torch.testing.assert_close(trace["hidden_state"], theirs.hidden_states[-1], **within)
+    cache = lm.new_cache()
+    pieces = torch.cat([lm(piece, cache=cache) for piece in ids[0].split([9, 1, 1, 11, 1])])
+    torch.testing.assert_close(pieces, theirs.logits[0], **within)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_folder_equals_transformers(case, tmp_path):
+    reference = write_folder(case, tmp_path)
+    lm = lmcore.load(tmp_path)
+    assert lm.name == tmp_path.name
+    compare(lm, reference)
+
+
+@pytest.mark.parametrize("case", GGUF_CASES)
+def test_a_gguf_file_equals_transformers(case, tmp_path):
+    reference = write_gguf(case, tmp_path / "tiny.gguf")
+    lm = lmcore.load(tmp_path / "tiny.gguf")
+    assert lm.name == "tiny"
+    compare(lm, reference)
+    text = "the cat sat 今天天气"
+    assert lm.tokenizer.decode(lm.tokenizer.encode(text).ids) == text
+
+
+def test_llama_files_rotate_neighbours_and_the_others_halves(tmp_path):
+    # The same weights under the wrong layout give other numbers, so the parity above tells them apart.
+    reference = write_gguf("llama", tmp_path / "llama.gguf")
+    write_gguf("qwen3", tmp_path / "qwen3.gguf")
+    llama, qwen3 = lmcore.load(tmp_path / "llama.gguf"), lmcore.load(tmp_path / "qwen3.gguf")
+    assert (llama.config.rope_layout, qwen3.config.rope_layout) == ("interleaved", "half_split")
+    wrong = build(dataclasses.replace(llama.config, rope_layout="half_split"), own_tensors(llama.model), "x")
+    ids = torch.arange(1, 20)
+    with torch.inference_mode():
+        theirs = reference(ids[None]).logits[0]
+        assert (wrong(ids) - theirs).abs().max() > 0.01 * (theirs.max() - theirs.min())
+
+
+def test_shards_and_half_precision_files_are_read(tmp_path):
+    reference = write_folder("qwen3", tmp_path, max_shard_size="40KB")
+    assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
+    compare(lmcore.load(tmp_path), reference)
+    reference.to(torch.bfloat16).save_pretrained(tmp_path / "half")
+    tokenizer().save(tmp_path / "half" / "tokenizer.json")
+    lm = lmcore.load(tmp_path / "half")
+    assert {parameter.dtype for parameter in lm.model.parameters()} == {torch.float32}
+    again = type(reference).from_pretrained(tmp_path / "half", dtype=torch.float32, attn_implementation="eager")
+    compare(lm, again.eval())
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "BF16", "F16"])
+def test_quantized_files_are_the_numbers_they_stand_for(kind, tmp_path):
+    quantized = gguf.GGMLQuantizationType[kind]
+    reference = write_gguf("gemma3", tmp_path / "tiny.gguf", quantized)
+    lm = lmcore.load(tmp_path / "tiny.gguf")
+    given = dict(reference.named_parameters())["model.layers.0.mlp.down_proj.weight"].detach()
+    packed = gguf.quants.quantize(given.numpy(), quantized)
+    expected = torch.tensor(unpacked(packed.tobytes(), kind)).reshape(given.shape)
+    torch.testing.assert_close(lm.model.blocks[0].mlp.down.weight.detach(), expected, rtol=0, atol=1e-7)
+    assert 0 < (expected - given).abs().max() < 0.1
+
+
+def unpacked(data: bytes, kind: str) -> list[float]:
+    """Return the numbers of some blocks of 32, one at a time, as ggml's quantize_row_* define them."""
+    if kind in ("BF16", "F16"):
+        return torch.frombuffer(bytearray(data), dtype={"BF16": torch.bfloat16, "F16": torch.float16}[kind]).tolist()
+    size = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22}[kind]
+    numbers: list[float] = []
+    for start in range(0, len(data), size):
+        block = data[start : start + size]
+        (scale,) = struct.unpack_from("<e", block)
+        if kind == "Q8_0":
+            numbers += [scale * value for value in struct.unpack_from("<32b", block, 2)]
+            continue
+        nibbles = block[-16:]
+        values = [byte & 15 for byte in nibbles] + [byte >> 4 for byte in nibbles]
+        if kind == "Q4_0":
+            numbers += [scale * (value - 8) for value in values]
+        elif kind == "Q4_1":
+            (low,) = struct.unpack_from("<e", block, 2)
+            numbers += [scale * value + low for value in values]
+        else:
+            (fifth,) = struct.unpack_from("<I", block, 2)
+            numbers += [scale * (value + 16 * (fifth >> i & 1) - 16) for i, value in enumerate(values)]
+    return numbers
+
+
+def test_the_older_fields_of_config_json_mean_the_same(tmp_path):
+    write_folder("llama tied, biases, llama3 scaling", tmp_path)
+    path = tmp_path / "config.json"
+    values = json.loads(path.read_text())
+    table = values.pop("rope_parameters")
+    values["rope_theta"] = table.pop("rope_theta")
+    values["rope_scaling"] = table
+    before = lmcore.load(tmp_path).config
+    path.write_text(json.dumps(values))
+    assert lmcore.load(tmp_path).config == before
+    assert before.rope_scaling == RopeScaling(kind="llama3", factor=8.0) and before.rope_base == 500.0
+
+    write_folder("gemma3", tmp_path)
+    before = lmcore.load(tmp_path).config
+    values = json.loads(path.read_text())
+    del values["rope_parameters"], values["layer_types"]
+    values |= {"rope_theta": 1_000_000.0, "rope_local_base_freq": 10_000.0, "sliding_window_pattern": 6}
+    path.write_text(json.dumps(values))
+    assert lmcore.load(tmp_path).config == before
+    assert before.local_layers == (0, 1, 2, 3, 4, 6)
+
+
+def test_bfloat16_weights_take_half_the_memory_and_give_nearly_the_same(tmp_path):
+    write_folder("llama", tmp_path)
+    exact, half = lmcore.load(tmp_path), lmcore.load(tmp_path, dtype=torch.bfloat16)
+    assert {parameter.dtype for parameter in half.model.parameters()} == {torch.bfloat16}
+    ids = torch.arange(1, 20)
+    difference = (exact(ids).softmax(-1) - half(ids).softmax(-1)).abs().max()
+    assert 0 < difference < 0.05
+    with pytest.raises(ValueError, match=r"dtype must be torch\.float32 or torch\.bfloat16, got torch\.float16"):
+        lmcore.load(tmp_path, dtype=torch.float16)

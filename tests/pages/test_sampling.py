@@ -1,0 +1,375 @@
+"""The sampling page: its numbers are lmcore's, its table is the worked example, its snippet runs as it stands."""
+
+import io
+import json
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from streamlit.testing.v1 import AppTest
+
+import lmcore
+from lmcore.sampling import OFF, STAGES, SamplingSettings
+from pages.figures.sampling import observed_against_expected
+from pages.live import sampling_lab
+from pages.live.sampling_lab.labels import stage_helps, stage_titles
+from pages.stages.sampling import knobs, tables, worked
+from pages.stages.sampling.own_logits import read
+from pages.stages.sampling.sources import Source
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path(sampling_lab.__file__).parent
+
+
+def run(**parameters: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for name, value in {"lang": "en", **parameters}.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/stages/sampling.py")
+    app.run()
+    assert not app.exception
+    return app
+
+
+def parts(app: AppTest) -> list[object]:
+    """What the lab was given: logits, settings, and the rest, in the order they were mounted."""
+    protos = [element.proto for element in app.get("bidi_component")]
+    ours = [proto for proto in protos if "sampling" in proto.component_name]
+    return [proto.bytes or json.loads(proto.json) for proto in ours]
+
+
+def frame(app: AppTest, contains: str) -> pd.DataFrame:
+    return next(table.value for table in app.dataframe if contains in table.value.columns)
+
+
+# ---- The worked example ----------------------------------------------------------------------------------------------
+
+
+def softmax(logits: list[float], temperature: float = 1.0) -> np.ndarray:
+    weights = np.exp(np.array(logits) / temperature)
+    return weights / weights.sum()
+
+
+def test_the_worked_table_agrees_with_numpy_and_with_the_published_figures() -> None:
+    probs = worked.table()
+    logits = list(worked.LOGITS.values())
+    for name, temperature in {"T = 1": 1.0, "T = 0.5": 0.5, "T = 1.5": 1.5}.items():
+        np.testing.assert_allclose(probs.loc[name], softmax(logits, temperature), atol=1e-12)
+    three = softmax(logits) * [1, 1, 1, 0, 0]
+    np.testing.assert_allclose(probs.loc["top-k 3"], three / three.sum(), atol=1e-12)
+    np.testing.assert_allclose(probs.loc["top-p 0.9"], three / three.sum(), atol=1e-12)
+    assert worked.mass_kept_by_top_p() == pytest.approx(three.sum(), abs=1e-12)
+
+
+def test_the_worked_page_shows_the_table_and_checks_the_claims() -> None:
+    app = run(source="worked")
+    percent = frame(app, "不错")[list(worked.LOGITS)].round(2)
+    assert percent.loc[0].tolist() == [15.55, 6.99, 69.71, 2.57, 5.18]
+    assert percent.loc[1].tolist() == [4.67, 0.94, 93.75, 0.13, 0.52]
+    assert percent.loc[2].tolist() == [19.66, 11.53, 53.44, 5.92, 9.44]
+    assert percent.loc[3].tolist() == percent.loc[4].tolist() == [16.86, 7.58, 75.56, 0, 0]
+    claims = app.table[0].value
+    computed = claims["Computed"].tolist()
+    assert "4.67 / 0.94 / 93.75 / 0.13 / 0.52" in computed[0]
+    assert "108.6 %" in claims.index[1] and "19.66 / 11.53 / 53.44 / 5.92 / 9.44" in computed[1]
+    assert "92.25 %" in computed[2]
+
+
+# ---- The page --------------------------------------------------------------------------------------------------------
+
+SETTINGS = {
+    "temperature": "0.7",
+    "top_k": "12",
+    "min_p": "0.02",
+    "repetition_penalty": "1.2",
+    "order": "top_k,temperature",
+}
+
+
+def expected(prompt: str, model: str = "small-world", position: int = -1, **settings: object) -> lmcore.Reshaped:
+    lm = lmcore.load(model)
+    ids = lm.tokenizer.encode(prompt).ids
+    last = len(ids) if position < 0 else position + 1
+    return lmcore.reshape(lm(ids)[last - 1], SamplingSettings(**settings), lmcore.History(prompt=ids[:last]))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_numbers_are_those_of_lmcore(lang: str) -> None:
+    app = run(lang=lang, prompt="小明喜欢小红", **SETTINGS)
+    order = ("top_k", "temperature", *(name for name in STAGES if name not in ("top_k", "temperature")))
+    result = expected("小明喜欢小红", temperature=0.7, top_k=12, min_p=0.02, repetition_penalty=1.2, order=order)
+    table = frame(app, "final" if lang == "en" else "最终")
+    ids = table["id"].tolist()
+    np.testing.assert_allclose(table["final" if lang == "en" else "最终"], 100 * result.probs[ids].numpy(), atol=1e-10)
+    np.testing.assert_allclose(table["T = 1"], 100 * result.initial_probs[ids].numpy(), atol=1e-10)
+    assert [name for name in table.columns if name[0].isdigit()] == [
+        f"{number} {title}"
+        for number, title in enumerate(
+            ["Top-k", "Temperature", "Repetition penalty", "Min-p"]
+            if lang == "en"
+            else ["Top-k", "温度", "重复惩罚", "Min-p"],
+            start=1,
+        )
+    ]
+
+
+def test_the_lab_gets_the_logits_as_bytes_and_the_rest_apart() -> None:
+    app = run(prompt="今天天气", position="0", temperature="0.5")
+    data, settings, rest = parts(app)
+    lm = lmcore.load("small-world")
+    ids = lm.tokenizer.encode("今天天气").ids
+    logits = lm(ids)[0].numpy()
+    assert data == logits.tobytes() and len(data) == 4 * lm.config.vocab_size
+    assert settings["temperature"] == 0.5 and settings["order"] == list(STAGES)
+    assert rest["history"] == ids[:1]
+    assert len(rest["ids"]) == len(rest["texts"]) <= sampling_lab.N_TEXTS + 1
+    assert set(np.argsort(-logits)[:200]) <= set(rest["ids"])
+
+
+def test_a_text_of_its_own_is_sent_without_rounding() -> None:
+    data, _settings, rest = parts(run(source="worked"))
+    assert rest["float"] == 64
+    assert np.frombuffer(data, dtype=np.float64).tolist() == list(worked.LOGITS.values())
+
+
+@pytest.mark.parametrize("model", lmcore.builtin.names())
+def test_every_model_and_a_token_that_is_part_of_a_character(model: str) -> None:
+    app = run(model=model, prompt="😊")
+    table = frame(app, "final")
+    result = expected("😊", model)
+    np.testing.assert_allclose(table["final"].sum() / 100, result.probs[table["id"].tolist()].sum(), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"prompt": "The king", **SETTINGS},
+        {
+            "prompt": 'it\'s "quoted" \\ and 今天\n',
+            "position": "1",
+            "presence_penalty": "0.5",
+            "logit_bias": "5:2,7:-1.5",
+        },
+        {"source": "worked", "temperature": "1.5", "top_k": "3", "top_p": "0.9"},
+        {"source": "own", "own_logits": "a: 1\nb: -inf\nc: 0.25", "typical_p": "0.5"},
+        {"prompt": "我", "temperature": "0"},
+    ],
+)
+def test_the_snippet_runs_as_it_stands_and_gives_the_numbers(parameters: dict[str, str]) -> None:
+    app = run(**parameters)
+    scope: dict[str, object] = {}
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(app.code[-1].value, scope)
+    result = scope["result"]
+    table = frame(app, "final")
+    np.testing.assert_allclose(table["final"], 100 * result.probs[table["id"].tolist()].numpy(), atol=1e-9)
+    assert f"{result.candidates} {result.entropy_bits:.3f} bits" in printed.getvalue()
+
+
+def test_the_json_says_what_lmcore_computes() -> None:
+    settings = SamplingSettings(temperature=0.5, top_k=3, logit_bias={1: -2.0})
+    logits = np.array(list(worked.LOGITS.values()))
+    result = lmcore.reshape(logits, settings)
+    source = Source(logits, list(worked.LOGITS).__getitem__, (), "")
+    table, _formats = tables.numbers(source, result)
+    read_back = json.loads(tables.as_json(table, settings, result))
+    assert [step["kept"] for step in read_back["steps"]] == [5, 5, 3]
+    assert {token["Token"]: token["final"] for token in read_back["tokens"]} == pytest.approx(
+        dict(zip(worked.LOGITS, result.probs.tolist(), strict=True))
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "instead"),
+    [
+        ("temperature", "-1", 1.0),
+        ("temperature", "nan", 1.0),
+        ("top_p", "1.5", 1.0),
+        ("top_k", "2.5", 0),
+        ("repetition_penalty", "0", 1.0),
+        ("order", "top_k,top_k", None),
+        ("order", "softmax", None),
+        ("logit_bias", "x", ""),
+        ("logit_bias", "1:-inf", ""),
+        ("bars", "many", 20),
+        ("token", "-3", None),
+    ],
+)
+def test_values_that_do_not_fit_are_replaced_and_said(name: str, value: str, instead: object) -> None:
+    app = run(prompt="我喜欢", **{name: value})
+    assert app.session_state[name] == instead
+    assert any(f"{value} does not fit {name}" in text.value for text in app.text)
+
+
+def test_a_bias_for_an_id_outside_the_vocabulary_waits_for_its_model() -> None:
+    app = run(source="worked", logit_bias="3:1,90000:2")
+    assert parts(app)[1]["logit_bias"] == {"3": 1.0}
+    assert app.session_state["logit_bias"] == "3:1,90000:2"
+
+
+def test_edits_that_leave_no_token_are_said_and_the_page_stops() -> None:
+    app = run(source="own", own_logits="a: 1e308", logit_bias="0:1e308")
+    assert "leave no token, or overflow" in app.info[0].value
+
+
+def test_drawing_needs_the_button_and_the_same_seed_gives_the_same_draws() -> None:
+    app = run(source="worked", draws="500", seed="7", temperature="1.5")
+    assert not app.get("plotly_chart")
+    app.button(key="sampling.draw").click().run()
+    assert not app.exception
+    (chart,) = app.get("plotly_chart")
+    probs = lmcore.reshape(list(worked.LOGITS.values()), SamplingSettings(temperature=1.5)).probs
+    counts = lmcore.sampling.draws(probs, 500, 7).numpy()
+    shown = json.loads(chart.proto.spec)["data"]
+    order = np.argsort(-probs.numpy(), kind="stable")
+    assert [trace.get("type") for trace in shown] == ["bar", "scatter"]
+    reference = stats.chisquare(counts, probs.numpy() * 500)
+    assert (probs.numpy() * 500).min() > 5
+    said = next(text.value for text in app.text if "χ²" in text.value)
+    assert f"{reference.statistic:.3f}, 4 degrees of freedom, p = {reference.pvalue:.4f}" in said
+    assert order[0] == 2
+    app.number_input(key="seed").set_value(8).run()
+    assert not app.get("plotly_chart")  # another seed: nothing has been drawn with it
+
+
+def test_one_candidate_is_said_to_make_the_seed_void() -> None:
+    assert any("the seed has no effect" in text.value for text in run(source="worked", temperature="0").text)
+
+
+def test_six_engines_side_by_side_give_the_worked_tables() -> None:
+    app = run(source="worked", temperature="1.5", top_k="3", top_p="0.9", engine_a="transformers", engine_b="llama.cpp")
+    table = app.table[1].value
+    assert dict(zip(table.index, table["Candidates"], strict=True)) == {
+        "Hugging Face transformers 5": "3",
+        "vLLM v1": "3",
+        "llama.cpp": "2",
+        "Ollama (GGUF models)": "2",
+        "exllamav2": "2",
+        "OpenAI API (assumed)": "4",
+    }
+    assert "has no Top-k" in table.loc["OpenAI API (assumed)", "Stages, in its order"]
+    # 好 stays in transformers with .1363 and llama.cpp removes it: that is the distance between the two.
+    assert any("Total variation distance: 0.1363" in text.value for text in app.text)
+    fates = frame(app, "llama.cpp")
+    assert fates["Token"].tolist() == ["好"]
+    assert fates["llama.cpp"].tolist() == ["removed by Top-p"]
+
+
+def test_engines_own_defaults_come_in_only_when_asked_for() -> None:
+    off, on = run(prompt="我喜欢"), run(prompt="我喜欢", engine_defaults="1")
+    column = "Stages, in its order"
+    assert off.table[0].value.loc["llama.cpp", column] == ""
+    assert "Top-k 40" in on.table[0].value.loc["llama.cpp", column]
+
+
+def test_an_engine_that_refuses_is_said_and_the_others_are_shown() -> None:
+    table = run(source="worked", temperature="0").table[1].value
+    assert "refuses temperature 0" in table.loc["Hugging Face transformers 5", "Stages, in its order"]
+    assert table.loc["vLLM v1", "Candidates"] == "1"
+
+
+# ---- What the lab tells ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "told", [None, 3, {}, {"temperature": -1}, {name: "x" for name in STAGES}, {"order": ["nothing"], "bars": 3}]
+)
+def test_what_does_not_fit_is_not_taken(told: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    state: dict[str, object] = {}
+    monkeypatch.setattr(knobs.st, "session_state", state)
+    knobs.take(told)
+    assert state == {}
+
+
+def test_what_fits_is_taken_as_the_address_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    state: dict[str, object] = {}
+    monkeypatch.setattr(knobs.st, "session_state", state)
+    told = {**{name: knobs.off(name) for name in knobs.NUMBERS}, "logit_bias": {"5": 1.5}, "order": list(STAGES)}
+    knobs.take({**told, "temperature": 0.8, "top_k": 7, "bars": 900, "log": True, "token": 12})
+    assert (state["temperature"], state["top_k"], state["logit_bias"], state["order"]) == (0.8, 7, "5:1.5", None)
+    assert (state["bars"], state["log_bars"], state["token"]) == (200, True, 12)
+
+
+# ---- Own logits ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "logits"),
+    [
+        ("a: 1\nb： 2", ["a", "b"], [1, 2]),
+        ("a:b: 1.5", ["a:b"], [1.5]),
+        ("1 2\t3;4\n5,6", list("012345"), [1, 2, 3, 4, 5, 6]),
+        ("[2.3, 1.5]", ["0", "1"], [2.3, 1.5]),
+        ('{"x": -1, "y": 1e30}', ["x", "y"], [-1, 1e30]),
+        ('[["x", 1], {"token": "y", "logit": 2}]', ["x", "y"], [1, 2]),
+        ('token,logit\nx,1\n"a,b",2', ["x", "a,b"], [1, 2]),
+        ("same: 1\nsame: 2", ["same", "same"], [1, 2]),
+        ("x: -inf\r\n\r\ny: -0.0", ["x", "y"], [-np.inf, 0]),
+        ("\ufeffa: 1", ["a"], [1]),
+    ],
+)
+def test_every_form_of_own_logits_is_read(text: str, tokens: list[str], logits: list[float]) -> None:
+    found = read(text)
+    assert (found.tokens, found.logits, found.problems) == (tokens, logits, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "problems", "kept"),
+    [
+        ("a: 1\nwrong\nb: x\nc: 2", [(2, "wrong"), (3, "b: x")], [1, 2]),
+        ("a: nan\nb: inf\nc: 1", [(1, "a: nan"), (2, "b: inf")], [1]),
+        ('[1, "x", true, null, 2]', [(2, '"x"'), (3, "true"), (4, "null")], [1, 2]),
+        ("[1, 2,\nx\n3", [(2, "x")], [1, 2, 3]),
+        ("", [], []),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_line_and_the_rest_is_kept(
+    text: str, problems: list[tuple[int, str]], kept: list[float]
+) -> None:
+    found = read(text)
+    assert (found.problems, found.logits) == (problems, kept)
+
+
+def test_300_000_lines_are_read() -> None:
+    found = read("\n".join(f"t{i}: {i % 17}" for i in range(300_000)))
+    assert len(found.logits) == 300_000 and found.tokens[-1] == "t299999" and not found.problems
+
+
+def test_the_page_names_bad_lines_and_needs_one_possible_token() -> None:
+    app = run(source="own", own_logits="a: 1\n<b>: x")
+    assert any("Line 2 is no logit: <b>:␣x" in text.value for text in app.text)
+    assert "Give at least one logit" in run(source="own", own_logits="").info[0].value
+    assert "Every logit is -inf" in run(source="own", own_logits="a: -inf").info[0].value
+
+
+# ---- The parts -------------------------------------------------------------------------------------------------------
+
+
+def test_the_scripts_know_the_stages_of_lmcore() -> None:
+    source = (FOLDER / "reshape.js").read_text(encoding="utf-8")
+    body = re.search(r"export const OFF = {(.*?)};", source, re.DOTALL).group(1)
+    off = dict(re.findall(r"(\w+): ([^,\n]+),", body))
+    assert tuple(off) == STAGES == tuple(stage_titles()) == tuple(stage_helps())
+    for name in knobs.NUMBERS:
+        assert float(off[name]) == knobs.off(name) == (OFF[name] or 0)
+
+
+def test_the_scripts_are_joined_to_one_module() -> None:
+    joined = sampling_lab.script()
+    assert len(re.findall(r"^export ", joined, re.MULTILINE)) == 1
+    assert not re.search(r"^import ", joined, re.MULTILINE)
+    names = re.findall(r"^(?:const|function|class) (\w+)", joined, re.MULTILINE)
+    assert len(names) == len(set(names))
+
+
+def test_the_picture_of_draws_carries_the_numbers() -> None:
+    figure = observed_against_expected(["a", "<b>"], [3, 1], [2.5, 1.5], drawn="d", expected_title="e", y_title="n")
+    bar, marks = figure.data
+    assert list(bar.y) == [3, 1] and list(marks.y) == [2.5, 1.5]
+    np.testing.assert_allclose(marks.error_y.array, np.sqrt([2.5, 1.5]))
+    assert list(bar.customdata) == ["a", "&lt;b&gt;"]
