@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,8 @@ class ConvertedCopy:
             facts = json.loads((self._folder / "model.json").read_text(encoding="utf-8"))
             config = ModelConfig.from_dict(facts["config"])
             for filename, digest in facts["sha256"].items():
-                found = JoinedFile([self._folder / filename]).sha256(
-                    lambda share, filename=filename: said(f"checking the converted {filename}", share)
-                )
-                if found != digest:
+                checking = partial(said, f"checking the converted {filename}")
+                if JoinedFile([self._folder / filename]).sha256(checking) != digest:
                     raise ValueError(f"{filename} has another SHA-256 than was noted")
             tokenizer = PretrainedTokenizer.from_file(self._folder / "tokenizer.json", config.vocab_size)
             source = SafetensorsFiles([self._folder / "model.safetensors"])
@@ -159,7 +158,7 @@ def write_safetensors(model: Model, path: Path, said: Progress = silent) -> str:
             file.write(piece)
             digest.update(piece)
         for tensor in tensors.values():
-            numbers = memoryview(tensor.detach().contiguous().flatten().view(torch.uint8).numpy())
+            numbers = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().data
             file.write(numbers)
             digest.update(numbers)
             written += tensor.nbytes

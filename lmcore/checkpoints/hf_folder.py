@@ -48,7 +48,7 @@ def read_config(path: Path) -> tuple[ModelConfig, Any]:
     """
     values = _read_json(path)
     kind = values.get("model_type")
-    if kind not in FAMILIES:
+    if not isinstance(kind, str) or kind not in FAMILIES:
         raise ValueError(f"{path.name}: model_type = {kind!r} is not supported; {', '.join(FAMILIES)} are.")
     try:
         return FAMILIES[kind].config_from(values), FAMILIES[kind]

@@ -21,7 +21,7 @@ LONGEST_CONTEXT = 1 << 18
 
 def own_tensors(model: Model) -> dict[str, Tensor]:
     """Return the model's parameters by name, each storage once: a tied head is left out."""
-    tensors = dict(model.named_parameters(remove_duplicate=False))
+    tensors: dict[str, Tensor] = dict(model.named_parameters(remove_duplicate=False))
     if model.config.tie_embeddings:
         del tensors["head.weight"]
     return tensors

@@ -144,7 +144,7 @@ class PretrainedTokenizer(Tokenizer):
         return written.replace(_SPACE, " ").encode()
 
     @cached_property
-    def _as_control(self) -> tokenizers.Tokenizer:
+    def _as_control(self) -> tokenizers.Tokenizer:  # type: ignore[override]  # made when first asked for
         return _set_up(tokenizers.Tokenizer.from_str(self.definition), special_as_text=False)
 
 
@@ -171,7 +171,7 @@ def _set_up(library: tokenizers.Tokenizer, special_as_text: bool) -> tokenizers.
     return library
 
 
-def _require_known(library: tokenizers.Tokenizer, rules: Mapping[str, list[Mapping[str, Any]]], source: str) -> None:
+def _require_known(library: tokenizers.Tokenizer, rules: Mapping[str, list[dict[str, Any]]], source: str) -> None:
     """Refuse, by name, a part that would change ids or text in a way not read here."""
     model = library.model
     if not isinstance(model, tokenizers.models.BPE):
@@ -188,7 +188,7 @@ def _require_known(library: tokenizers.Tokenizer, rules: Mapping[str, list[Mappi
 
 def _steps(rule: object) -> list[dict[str, Any]]:
     """The steps of a normalizer, pre-tokenizer or post-processor of the library, as its JSON has them."""
-    return [] if rule is None else _flat(json.loads(rule.__getstate__()))  # type: ignore[attr-defined]
+    return [] if rule is None else _flat(json.loads(rule.__getstate__()))  # type: ignore[attr-defined, arg-type]
 
 
 def _flat(step: dict[str, Any]) -> list[dict[str, Any]]:

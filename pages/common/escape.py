@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 
@@ -81,10 +82,12 @@ def markdown_literal(text: bytes | str) -> str:
     return f"{fence}{padding}{shown}{padding}{fence}" if shown else "` `"
 
 
-def plotly_literal(text: bytes | str) -> str:
+def plotly_literal(text: str) -> str:
     """Return `text` for a plotly title, tick, name or hover, which take a part of HTML.
 
-    >>> plotly_literal("<b>&")
-    '&lt;b&gt;&amp;'
+    Words of our own are passed as they are, tokens through `visible` first.
+
+    >>> plotly_literal("<b>&"), plotly_literal(f"next to {visible(b' cat')}")
+    ('&lt;b&gt;&amp;', 'next to ␣cat')
     """
-    return visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return html.escape(text, quote=False)

@@ -74,6 +74,10 @@ def distribution(
         orientation="h",
         width=0.82,
         name=escape(words.model),
+        text=[escape(words.removed) if flag else "" for flag in out],
+        textposition="outside",
+        constraintext="none",
+        cliponaxis=False,
         marker={
             "color": [theme.REMOVED if flag else "rgba(36, 132, 214, 0.25)" for flag in out],
             "pattern": {"shape": ["/" if flag else "" for flag in out], "size": 6, "solidity": 0.25},
@@ -90,10 +94,7 @@ def distribution(
         orientation="h",
         width=0.5,
         name=escape(words.drawn_from),
-        text=[
-            escape(words.removed) if flag else theme.fmt_probability(value)
-            for value, flag in zip(after_bars, out, strict=True)
-        ],
+        text=["" if flag else theme.fmt_probability(value) for value, flag in zip(after_bars, out, strict=True)],
         textposition="outside",
         constraintext="none",
         cliponaxis=False,
@@ -107,6 +108,8 @@ def distribution(
     figure.update_xaxes(
         range=[0, 1.2 * top if top else 1], tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID
     )
+    if top > 0.7:
+        figure.update_xaxes(tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1])  # no probability is more than 1
     return figure
 
 

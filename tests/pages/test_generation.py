@@ -75,7 +75,8 @@ def test_a_distribution_shows_the_whole_vocabulary() -> None:
     assert sum(before.x) == pytest.approx(1) and sum(after.x) == pytest.approx(1)
     assert [shape != "" for shape in before.marker.pattern.shape] == [False, False, True, False]
     assert [width > 0 for width in after.marker.line.width] == [False, True, False, False]
-    assert after.text[2] == "removed" and after.text[0] == "57.00 %"
+    assert before.text[2] == "removed" and list(after.text)[:3] == ["57.00 %", "43.00 %", ""]
+    assert max(figures.distribution([1.0, 0], [1.0, 0], [False] * 2, [0], ["a"]).layout.xaxis.tickvals) == 1
     assert list(figure.layout.yaxis.ticktext) == ["b", "&lt;c&gt;", "d", "the other 1 tokens"]
     assert figure.layout.xaxis.range[0] == 0
 

@@ -2,7 +2,7 @@
 export default function ({ data }) {
   const wanted = new URLSearchParams(data.query);
   for (const [name, value] of new URLSearchParams(location.search)) {
-    if (name.startsWith("embed")) wanted.append(name, value);
+    if (name === "embed" || name === "embed_options") wanted.append(name, value);
   }
   const address = `${location.pathname}?${wanted}`;
   if (address !== location.pathname + location.search) history.replaceState(history.state, "", address);

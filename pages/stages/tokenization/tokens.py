@@ -65,8 +65,9 @@ def _sizes(found: Encoding) -> None:
         _("Characters per token"): f"{characters / len(found):.3f}",
         _("Bytes per token"): f"{n_bytes / len(found):.3f}",
     }
-    for column, (name, value) in zip(st.columns(len(values)), values.items(), strict=True):
-        column.metric(name, value)
+    with st.container(horizontal=True, gap="large"):  # wraps on a phone
+        for name, value in values.items():
+            st.metric(name, value, width="content")
 
 
 def _details(found: Encoding, position: int) -> None:
