@@ -73,6 +73,11 @@ class BackgroundTraining:
         """Go on after a pause."""
         self._work.go.set()
 
+    @property
+    def asked_to_pause(self) -> bool:
+        """Whether it is to pause, at once true after `pause`; the state follows when the present step is done."""
+        return not self._work.go.is_set()
+
     def stop(self) -> None:
         """End for good after the present step; what was reached stays readable."""
         self._work.stop()

@@ -72,8 +72,7 @@ def _as_place(theirs: str | Place, prefix: str) -> Place:
 
 
 class Renamed(TensorSource):
-    """A source under our names. Tensors the family does not have keep theirs, so that
-    a reader can refuse them by it."""
+    """A source under our names; tensors the family does not have keep theirs, so that a reader can refuse them."""
 
     def __init__(self, source: TensorSource, names: Names, config: ModelConfig) -> None:
         super().__init__(source.filename)

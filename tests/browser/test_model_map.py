@@ -21,7 +21,7 @@ def test_a_click_on_a_block_a_head_and_a_part_chooses_it(open_page: OpenPage) ->
     expect(page).to_have_url(re.compile("head=3"))
     expect(page.locator(".map .heads button").nth(3)).to_have_attribute("aria-pressed", "true")
 
-    page.get_by_role("button", name=re.compile(r"^mlp\s*\[")).click()
+    page.locator(".map .branch > button", has_text="mlp").click()
     settle(page)
     expect(page).to_have_url(re.compile("blocks.view=mlp"))
 

@@ -23,7 +23,6 @@ from pages.live import sampling_lab
 from tests.browser.conftest import OpenPage, Server, settle
 
 HISTORY = [0, 1, 1, 2]
-expect.set_options(timeout=30_000)
 VALUES: dict[str, list[Any]] = {
     "temperature": [0, 1e-40, 0.3, 0.8, 1.5, 1e3],
     "top_k": [1, 2, 3, 40, 10**6],
@@ -71,6 +70,14 @@ def grid(seed: int, combinations: int) -> list[dict[str, Any]]:
             settings["order"] = source.sample(STAGES, len(STAGES))
         chosen.append(settings)
     return chosen
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A busy machine may take its time: what is asked is that it comes, not when."""
+    expect.set_options(timeout=30_000)
+    yield
+    expect.set_options(timeout=5_000)
 
 
 @pytest.fixture(scope="module")

@@ -48,11 +48,13 @@ def test_pause_holds_resume_goes_on_stop_ends_and_keeps_what_was_reached():
     run = training()
     until(lambda: n_steps(run) > 3)
     run.pause()
+    assert run.asked_to_pause
     until(lambda: run.progress.state == "paused")
     reached = n_steps(run)
     time.sleep(0.1)
     assert n_steps(run) == reached
     run.resume()
+    assert not run.asked_to_pause
     until(lambda: n_steps(run) > reached)
     run.stop()
     run.join(30)

@@ -105,6 +105,7 @@ class Lab {
   }
 
   choose(rank) {
+    this.bars.mark(rank); // at once: the next key counts from here
     this.change({ token: this.ranked.ids[rank] });
     clearTimeout(this.choosing);
     this.choosing = setTimeout(() => this.report(), REST_MS);

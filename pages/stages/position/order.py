@@ -83,6 +83,10 @@ def show() -> None:
             "position-order",
             _("How far the next-token distributions after the two sentences are apart, for each position encoding."),
         )
+    if len(set(steps.values())) > 1:
+        st.caption(
+            _("The models were not trained equally long: part of what sets them apart is training, not position.")
+        )
     _tell_stages(stages)
     _tell_distributions(shown, {name: encoding for encoding, name in names.items()}[shown], probs)
     page.numbers_table(

@@ -111,7 +111,7 @@ def _buttons(run: Run | None, settings: TrialSettings) -> None:
     if run is None or progress is None or not progress.alive:
         st.button(_("Start"), key="training.start", type="primary", on_click=_start, args=(settings,), width="stretch")
         return
-    if progress.state == "paused":
+    if run.training.asked_to_pause:
         st.button(_("Resume"), key="training.resume", type="primary", on_click=run.training.resume, width="stretch")
     else:
         st.button(_("Pause"), key="training.pause", on_click=run.training.pause, width="stretch")
