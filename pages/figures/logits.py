@@ -34,8 +34,10 @@ def next_tokens(
     other = theme.bars(grammar, labels, kind="probability", colours=[GRAMMAR] * len(labels))
     figure.add_trace(other.data[0])
     figure.update_traces(showlegend=False, constraintext="none")
-    for name, colour in zip(names, (MODEL, GRAMMAR), strict=True):  # the legend, free of the outline of the chosen bar
-        figure.add_bar(x=[None], y=[None], orientation="h", name=name, marker_color=colour)
+    for bars, name, colour in zip(figure.data, names, (MODEL, GRAMMAR), strict=True):
+        bars.offsetgroup = name
+        # The legend's own bars are empty: they are free of the outline of the chosen one.
+        figure.add_bar(x=[None], y=[None], orientation="h", name=name, marker_color=colour, offsetgroup=name)
     end = max(figure.layout.xaxis.range[1], other.layout.xaxis.range[1])
     figure.update_layout(
         barmode="group", showlegend=True, height=90 + 42 * len(labels), bargap=0.25, xaxis_range=[0, end]
@@ -217,7 +219,7 @@ def lens_tokens(
     cells.text = None
     _titled(figure, titles)
     if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT and len(tokens) <= 16:
-        _write_in_cells(figure, [[plotly_literal(_brief(text)) for text in row] for row in texts])
+        theme.write_in_cells(figure, [[_brief(text) for text in row] for row in texts])
     return figure
 
 
@@ -248,7 +250,7 @@ def lens_ranks(
     )
     _titled(figure, titles)
     if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT:
-        _write_in_cells(figure, [[f"{int(rank):,}" for rank in row] for row in values])
+        theme.write_in_cells(figure, [[f"{int(rank):,}" for rank in row] for row in values])
     return figure
 
 
@@ -277,7 +279,7 @@ def contribution_grid(values: ArrayLike, blocks: Sequence[str], columns: Sequenc
     figure = theme.heatmap(values, blocks, columns, kind="signed")
     _titled(figure, ("", title))
     if np.size(values) <= MAX_CELLS_WITH_TEXT:
-        _write_in_cells(
+        theme.write_in_cells(
             figure, [[f"{round(value, 2) + 0.0:.2f}".replace("-", "−") for value in row] for row in np.asarray(values)]
         )
     return figure
@@ -296,18 +298,6 @@ def _apart(x: np.ndarray, y: np.ndarray, rows: Sequence[int]) -> list[int]:
         if all(abs(x[row] - x[other]) > 0.2 * np.ptp(x) or abs(y[row] - y[other]) > 0.06 * np.ptp(y) for other in kept):
             kept.append(row)
     return kept
-
-
-def _write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:
-    """Write into a heat map's cells in the page's own text colour, which a heat map's own text does not take."""
-    figure.add_scatter(
-        x=[column for row in texts for column in range(len(row))],
-        y=[index for index, row in enumerate(texts) for _text in row],
-        text=[text for row in texts for text in row],
-        mode="text",
-        hoverinfo="skip",
-        showlegend=False,
-    )
 
 
 def _brief(text: str, limit: int = 10) -> str:

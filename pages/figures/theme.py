@@ -254,6 +254,23 @@ def lines(
     return figure
 
 
+def write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:
+    """Write into a heat map's cells in the page's own text colour, which a heat map's own text does not take.
+
+    Args:
+        figure: with cells at columns 0, 1, ... and rows 0, 1, ...
+        texts: [row][column], plain text.
+    """
+    figure.add_scatter(
+        x=[column for row in texts for column in range(len(row))],
+        y=[index for index, row in enumerate(texts) for _text in row],
+        text=[plotly_literal(text) for row in texts for text in row],
+        mode="text",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
 def _largest(z: np.ndarray) -> float:
     finite = np.abs(z[np.isfinite(z)])
     return float(finite.max()) if finite.size and finite.max() > 0 else 1.0

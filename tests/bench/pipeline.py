@@ -90,9 +90,8 @@ def compare_generation(model: Model, reference: torch.nn.Module, target: float) 
 
     def theirs() -> list[int]:
         with torch.inference_mode():
-            out = reference.generate(
-                torch.tensor([prompt]), max_new_tokens=N_TOKENS, min_new_tokens=N_TOKENS, do_sample=False, pad_token_id=0
-            )
+            length = {"max_new_tokens": N_TOKENS, "min_new_tokens": N_TOKENS}
+            out = reference.generate(torch.tensor([prompt]), **length, do_sample=False, pad_token_id=0)
         return out[0, len(prompt) :].tolist()
 
     same = sum(a == b for a, b in zip(ours(), theirs(), strict=True))

@@ -27,15 +27,11 @@ def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit
         masked=np.triu(np.ones((n, n), dtype=bool), 1),
         height=360,
     )
-    cells = figure.data[-1]
-    cells.colorbar.update(len=1.0, nticks=3)
+    figure.data[-1].colorbar.update(len=1.0, nticks=3)
     if n <= 6:
         shown = [[f"{value:.1%}" if probability else theme.fmt_logit(value) for value in row] for row in values]
-        cells.update(
-            hovertext=cells.text,
-            hovertemplate="%{hovertext}<br><b>%{z:.6g}</b><extra></extra>",
-            text=[[cell if key <= query else "" for key, cell in enumerate(row)] for query, row in enumerate(shown)],
-            texttemplate="%{text}",
+        theme.write_in_cells(
+            figure, [[cell if key <= query else "" for key, cell in enumerate(row)] for query, row in enumerate(shown)]
         )
     return figure
 
@@ -48,12 +44,7 @@ def stage_differences(
     figure = theme.heatmap(
         values, stages, encodings, kind="amount", value_title=value_title, height=130 + 32 * len(stages)
     )
-    figure.data[-1].update(
-        hovertext=figure.data[-1].text,
-        hovertemplate="%{hovertext}<br><b>%{z:.6g}</b><extra></extra>",
-        text=[["0" if value < ROUNDING else f"{value:.3f}" for value in row] for row in values],
-        texttemplate="%{text}",
-    )
+    theme.write_in_cells(figure, [["0" if value < ROUNDING else f"{value:.3f}" for value in row] for row in values])
     return figure
 
 
