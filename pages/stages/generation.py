@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import distribution
-from lmcore.generation_run import GenerationRun
+from lmcore.generation.run import GenerationRun
 from pages.common import page, session
 from pages.common.text import _, visible
 from pages.stages.generation import branches, cache, controls, line, runs

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import lmcore
-from lmcore.generation_run import GenerationRun
+from lmcore.generation.run import GenerationRun
 from pages.figures import generation as figures
 from pages.figures import theme
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.similarity import MEASURES, combine, cosine, likeness, neighbours, rank_of
+from lmcore.analysis.similarity import MEASURES, combine, cosine, likeness, neighbours, rank_of
 from pages.common import page, widgets
 from pages.common.text import _, language, markdown_literal
 from pages.figures import embedding as figures
@@ -20,7 +20,7 @@ _SHOWN = 10
 
 CODE = """
 import lmcore
-from lmcore.similarity import combine, neighbours
+from lmcore.analysis.similarity import combine, neighbours
 
 lm = lmcore.load({name!r})
 table = lm.model.token_embedding.weight.detach()

@@ -6,7 +6,7 @@ import streamlit as st
 from torch import Tensor
 
 from lmcore import LanguageModel
-from lmcore.embedding_history import embedding_history
+from lmcore.analysis.embedding_history import embedding_history
 from pages.common import link, widgets
 from pages.common.text import _, visible
 from pages.figures.labels import vocabulary_label

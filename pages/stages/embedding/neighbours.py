@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.similarity import cosine, likeness
-from lmcore.similarity import neighbours as nearest
+from lmcore.analysis.similarity import cosine, likeness
+from lmcore.analysis.similarity import neighbours as nearest
 from pages.common import page, widgets
 from pages.common.text import _, language, plotly_literal
 from pages.figures import embedding as figures
@@ -17,8 +17,8 @@ DEFAULT_TOKEN = {"en": " cat", "zh": "猫"}
 
 CODE = """
 import lmcore
-from lmcore.embedding_history import embedding_history
-from lmcore.similarity import neighbours
+from lmcore.analysis.embedding_history import embedding_history
+from lmcore.analysis.similarity import neighbours
 
 lm = lmcore.load({name!r})
 table = {table}

@@ -7,9 +7,9 @@ import streamlit as st
 
 import lmcore
 from lmcore import LanguageModel
+from lmcore.analysis.pca import principal_components
+from lmcore.analysis.similarity import neighbours as nearest
 from lmcore.corpus.occurring import occurring_tokens
-from lmcore.pca import principal_components
-from lmcore.similarity import neighbours as nearest
 from lmcore.tokenizer.script import SCRIPTS, script_of
 from pages.common import page, widgets
 from pages.common.text import _, language
@@ -22,8 +22,8 @@ _NEAR = 8
 CODE = """
 import lmcore
 from lmcore.corpus.occurring import occurring_tokens
-from lmcore.embedding_history import embedding_history
-from lmcore.pca import principal_components
+from lmcore.analysis.embedding_history import embedding_history
+from lmcore.analysis.pca import principal_components
 
 lm = lmcore.load({name!r})
 shown = {shown}

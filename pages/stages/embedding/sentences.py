@@ -7,7 +7,7 @@ import streamlit as st
 from torch import Tensor
 
 from lmcore import LanguageModel, Trace
-from lmcore.similarity import cosine
+from lmcore.analysis.similarity import cosine
 from lmcore.tokenizer import Encoding
 from pages.common import link, page, session, widgets
 from pages.common.text import _, language, markdown_literal
@@ -22,7 +22,7 @@ EXAMPLES = {
 
 CODE = """
 import lmcore
-from lmcore.similarity import cosine
+from lmcore.analysis.similarity import cosine
 
 lm = lmcore.load({name!r})
 traces = [lmcore.Trace(), lmcore.Trace()]

@@ -7,8 +7,8 @@ import math
 import streamlit as st
 
 from lmcore import distribution
-from lmcore.generation_run import GenerationRun
-from lmcore.generation_tree import Node
+from lmcore.generation.run import GenerationRun
+from lmcore.generation.tree import Node
 from pages.common import page
 from pages.common.text import _, markdown_literal, ngettext, visible
 from pages.figures import generation as figures

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from lmcore import Encoding
-from lmcore.cache_comparison import CacheComparison, cache_bytes, compare_cache
-from lmcore.generation_run import GenerationRun
+from lmcore.analysis.cache_comparison import CacheComparison, cache_bytes, compare_cache
+from lmcore.generation.run import GenerationRun
 from pages.common import page, session
 from pages.common.text import _
 from pages.figures import generation as figures

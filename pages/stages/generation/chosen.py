@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from lmcore import Reshaped, SamplingSettings, distribution
-from lmcore.generation_run import GenerationRun
-from lmcore.generation_tree import Node
+from lmcore.generation.run import GenerationRun
+from lmcore.generation.tree import Node
 from pages.common import page
 from pages.common.text import _, markdown_literal, visible
 from pages.figures import generation as figures

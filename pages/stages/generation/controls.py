@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.generation_run import GenerationRun
+from lmcore.generation.run import GenerationRun
 from pages.common import widgets
 from pages.common.text import _, markdown_literal
 from pages.stages.sampling import knobs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from lmcore import Encoding, TextStream, distribution
-from lmcore.generation_run import GenerationRun
-from lmcore.generation_tree import Node, repeated_tail
+from lmcore.generation.run import GenerationRun
+from lmcore.generation.tree import Node, repeated_tail
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.theme import fmt_bits, fmt_probability
 from pages.live.generated_text import TextToken, generated_text

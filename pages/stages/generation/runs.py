@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lmcore import Encoding, LanguageModel
-from lmcore.generation_run import GenerationRun
+from lmcore.generation.run import GenerationRun
 from pages.common import session
 
 _RUNS = "generation.runs"  # (model, prompt) -> its run, the latest last

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lmcore.position_measures import similarity
+from lmcore.analysis.position_measures import similarity
 from pages.common import page, session, widgets
 from pages.common.text import _
 from pages.figures import theme
@@ -15,7 +15,7 @@ from pages.stages.position.common import model_with
 
 CODE = """
 import lmcore
-from lmcore.position_measures import similarity
+from lmcore.analysis.position_measures import similarity
 
 lm = lmcore.load({name!r})
 table = lm.model.position.weight.detach()           # [context_length, d_model]

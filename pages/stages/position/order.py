@@ -7,9 +7,9 @@ import streamlit as st
 import torch
 
 import lmcore
+from lmcore.analysis.position_measures import last_position_differences
 from lmcore.corpus import Truth
 from lmcore.distribution import softmax, top, total_variation
-from lmcore.position_measures import last_position_differences
 from pages.common import page, session, widgets
 from pages.common.text import _, language, markdown_literal, visible
 from pages.figures import theme
@@ -26,7 +26,7 @@ _SHOWN = 6
 CODE = """
 import lmcore
 from lmcore.distribution import softmax, total_variation
-from lmcore.position_measures import last_position_differences
+from lmcore.analysis.position_measures import last_position_differences
 
 first, second = {first}, {second}        # the same tokens in two orders
 for name in {names}:

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 import torch
 
+from lmcore.analysis.position_measures import pairs_of, rope_scores_by_difference, wavelengths
 from lmcore.position import make_rotation, rope_frequencies
-from lmcore.position_measures import pairs_of, rope_scores_by_difference, wavelengths
 from pages.common import page, session, widgets
 from pages.common.text import _, markdown_literal
 from pages.figures.position import rope as figures
@@ -19,7 +19,7 @@ CODE = """
 import torch
 import lmcore
 from lmcore.position import make_rotation, rope_frequencies
-from lmcore.position_measures import rope_scores_by_difference
+from lmcore.analysis.position_measures import rope_scores_by_difference
 
 lm = lmcore.load({name!r})
 trace = lmcore.Trace()

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 import torch
 
+from lmcore.analysis.position_measures import without_score_bias
 from lmcore.position import alibi_slopes, relative_bucket
-from lmcore.position_measures import without_score_bias
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
@@ -32,7 +32,7 @@ print(lm.model.position.weight.detach()[own, {head}])     # the learned bias at 
 """
 TEXT_CODE = """
 import lmcore
-from lmcore.position_measures import without_score_bias
+from lmcore.analysis.position_measures import without_score_bias
 
 lm = lmcore.load({name!r})
 trace = lmcore.Trace()

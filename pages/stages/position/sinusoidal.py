@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 import lmcore
+from lmcore.analysis.position_measures import similarity, wavelengths
 from lmcore.position import rope_frequencies, sinusoidal_table
-from lmcore.position_measures import similarity, wavelengths
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
@@ -19,7 +19,7 @@ from pages.stages.position.common import model_with, tokens_of
 
 CODE = """
 from lmcore.position import sinusoidal_table
-from lmcore.position_measures import similarity, wavelengths
+from lmcore.analysis.position_measures import similarity, wavelengths
 
 table = sinusoidal_table({length}, {d_model}, base={base})     # [length, d_model]
 print(table[{place}])                                  # sin, cos, sin, cos, ...

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lmcore import LanguageModel, distribution
-from lmcore.permutation import random_permutation, rename_ids
+from lmcore.analysis.permutation import random_permutation, rename_ids
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import tokenization as figures
@@ -16,7 +16,7 @@ from pages.figures import tokenization as figures
 CODE = """
 import torch
 import lmcore
-from lmcore.permutation import random_permutation, rename_ids
+from lmcore.analysis.permutation import random_permutation, rename_ids
 
 lm = lmcore.load({name!r})
 ids = torch.tensor(lm.tokenizer.encode({prompt!r}).ids)

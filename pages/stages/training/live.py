@@ -10,10 +10,10 @@ import streamlit as st
 import torch
 
 import lmcore
-from lmcore.background import BackgroundTraining, Progress
 from lmcore.corpus import Truth
 from lmcore.distribution import top, total_variation
-from lmcore.trial import Trial, TrialSettings, grammar_loss
+from lmcore.training.background import BackgroundTraining, Progress
+from lmcore.training.trial import Trial, TrialSettings, grammar_loss
 from pages.common import page, widgets
 from pages.common.text import _, language, visible
 from pages.figures import theme
@@ -30,7 +30,7 @@ _FOLLOWED = 5  # next tokens drawn over time
 
 CODE = """
 import lmcore
-from lmcore.trial import Trial, TrialSettings, grammar_loss
+from lmcore.training.trial import Trial, TrialSettings, grammar_loss
 
 settings = {settings}
 tokenizer = lmcore.builtin.tokenizer()

@@ -10,8 +10,7 @@ import streamlit as st
 import torch
 
 from lmcore import LanguageModel
-from lmcore.distribution import rank, softmax
-from lmcore.one_step import (
+from lmcore.analysis.one_step import (
     by_group,
     gradients,
     losses_along,
@@ -20,6 +19,7 @@ from lmcore.one_step import (
     target_loss,
     where_it_stops_helping,
 )
+from lmcore.distribution import rank, softmax
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
@@ -39,7 +39,7 @@ _GRID = [10.0 ** (k / 5) for k in range(-20, 11)]  # eta from 1e-4 to 100
 
 CODE = """
 import lmcore
-from lmcore.one_step import gradients, losses_along, squared_norm, stepped, target_loss
+from lmcore.analysis.one_step import gradients, losses_along, squared_norm, stepped, target_loss
 
 lm = lmcore.load({name!r})
 ids = lm.tokenizer.encode({text!r}).ids

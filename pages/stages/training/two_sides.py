@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from lmcore.embedding_gradient import embedding_gradient, split_embedding_gradient
+from lmcore.analysis.embedding_gradient import embedding_gradient, split_embedding_gradient
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures.training import gradients as figures
@@ -17,7 +17,7 @@ _SHOWN = 12
 CODE = """
 import torch
 import lmcore
-from lmcore.embedding_gradient import embedding_gradient, split_embedding_gradient
+from lmcore.analysis.embedding_gradient import embedding_gradient, split_embedding_gradient
 
 lm = lmcore.load({name!r})
 ids = torch.tensor(lm.tokenizer.encode({text!r}).ids)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.generation_run import GenerationRun
+from lmcore.generation.run import GenerationRun
 
 SETTINGS = lmcore.SamplingSettings(temperature=0.9, seed=11)
 

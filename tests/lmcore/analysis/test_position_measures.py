@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from lmcore import Model, ModelConfig, Trace
-from lmcore.position import make_rotation, rope_frequencies, sinusoidal_table
-from lmcore.position_measures import (
+from lmcore.analysis.position_measures import (
     last_position_differences,
     pairs_of,
     rope_scores_by_difference,
@@ -16,6 +15,7 @@ from lmcore.position_measures import (
     wavelengths,
     without_score_bias,
 )
+from lmcore.position import make_rotation, rope_frequencies, sinusoidal_table
 
 
 @pytest.mark.parametrize("d", [2, 7, 64])

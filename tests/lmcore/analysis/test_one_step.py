@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional as F
 
 from lmcore import Model, ModelConfig, Trace
-from lmcore.embedding_gradient import embedding_gradient, split_embedding_gradient
-from lmcore.one_step import (
+from lmcore.analysis.embedding_gradient import embedding_gradient, split_embedding_gradient
+from lmcore.analysis.one_step import (
     by_group,
     gradients,
     losses_along,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
-from lmcore.generation_tree import GenerationTree, Node
+from lmcore.generation.tree import GenerationTree, Node
 from lmcore.language_model import LanguageModel
 from lmcore.sampling import Reshaped, SamplingSettings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from lmcore import builtin
-from lmcore.initial import initial_model
+from lmcore.analysis.initial import initial_model
 from lmcore.language_model import LanguageModel
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from lmcore.training import TrainingStep
+from lmcore.training.loop import TrainingStep
 
 State = Literal["waiting", "running", "paused", "finished", "stopped", "failed"]
 

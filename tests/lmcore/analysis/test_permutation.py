@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.permutation import random_permutation, rename_ids
+from lmcore.analysis.permutation import random_permutation, rename_ids
 
 
 @pytest.mark.parametrize("tied", [True, False])

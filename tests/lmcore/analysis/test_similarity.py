@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cosine as scipy_cosine_distance
 
-from lmcore.similarity import combine, cosine, likeness, neighbours, rank_of
+from lmcore.analysis.similarity import combine, cosine, likeness, neighbours, rank_of
 
 TABLE = torch.from_numpy(np.random.default_rng(3).normal(0, 0.02, (50, 8)).astype(np.float32))
 

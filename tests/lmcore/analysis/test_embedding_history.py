@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.embedding_history import embedding_history
-from lmcore.initial import initial_model
+from lmcore.analysis.embedding_history import embedding_history
+from lmcore.analysis.initial import initial_model
 from lmcore.language_model import LanguageModel
 
 

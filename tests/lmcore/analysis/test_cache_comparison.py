@@ -3,7 +3,7 @@
 import pytest
 
 import lmcore
-from lmcore.cache_comparison import cache_bytes, compare_cache
+from lmcore.analysis.cache_comparison import cache_bytes, compare_cache
 
 
 def test_cached_and_plain_logits_agree_at_every_length() -> None:

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 import lmcore
+from lmcore.analysis.tying import storage_of, storage_of_model
 from lmcore.parameters import count_model
-from lmcore.tying import storage_of, storage_of_model
 
 
 @pytest.mark.parametrize("name", lmcore.builtin.names())

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lmcore.analysis.embedding_gradient import split_embedding_gradient
 from lmcore.config import ModelConfig, PositionEncodingName
 from lmcore.corpus import Truth, windows
-from lmcore.embedding_gradient import split_embedding_gradient
 from lmcore.generation import generate
 from lmcore.language_model import LanguageModel
 from lmcore.model import Model
 from lmcore.sampling import SamplingSettings
 from lmcore.tokenizer import Tokenizer
-from lmcore.training import TrainingSettings, TrainingStep, next_token_loss, train
+from lmcore.training.loop import TrainingSettings, TrainingStep, next_token_loss, train
 
 WINDOW = 64  # tokens of context in a training window
 HELD_OUT_SEED = 7_700_001

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmcore.pca import principal_components
+from lmcore.analysis.pca import principal_components
 
 RNG = np.random.default_rng(5)
 POINTS = torch.from_numpy(RNG.normal(size=(60, 7)) * np.array([5, 4, 3, 2, 1, 0.5, 0.1]) + 10).float()

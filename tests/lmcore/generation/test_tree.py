@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.generation_tree import GenerationTree, Node, repeated_tail
+from lmcore.generation.tree import GenerationTree, Node, repeated_tail
 
 SETTINGS = lmcore.SamplingSettings(temperature=0.8, top_p=0.9, repetition_penalty=1.2, seed=7)
 

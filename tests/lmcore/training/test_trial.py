@@ -13,10 +13,10 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.background import BackgroundTraining
 from lmcore.corpus import Truth
 from lmcore.training import TrainingStep, next_token_loss
-from lmcore.trial import Trial, TrialSettings, grammar_loss, held_out_windows
+from lmcore.training.background import BackgroundTraining
+from lmcore.training.trial import Trial, TrialSettings, grammar_loss, held_out_windows
 
 TOKENIZER = lmcore.builtin.tokenizer()
 SMALL = TrialSettings(d_model=16, batch_size=2, steps=5)
