@@ -46,7 +46,7 @@ def as_json(frame: pd.DataFrame, settings: SamplingSettings, result: Reshaped) -
     given = knobs.given(settings)
     if "logit_bias" in given:
         given["logit_bias"] = {str(token): amount for token, amount in given["logit_bias"].items()}
-    summary = {"candidates": result.candidates, "entropy_bits": result.entropy_bits, "removed_mass": result.removed_mass}
+    summary = {name: getattr(result, name) for name in ("candidates", "entropy_bits", "removed_mass")}
     tokens = json.loads(frame.to_json(orient="records", double_precision=15))
     return json.dumps({"settings": given, "steps": steps, **summary, "tokens": tokens}, ensure_ascii=False, indent=1)
 
