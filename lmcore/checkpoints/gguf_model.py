@@ -50,6 +50,7 @@ def load_gguf(
     config, tensors = read_model(file.metadata, file)
     said("reading the tokenizer", 0.0)
     tokenizer = tokenizer_from(file.metadata, filename)
+    file.metadata.clear()  # a large vocabulary is not held twice while the weights come in
     model = build(config, tensors, filename, dtype, lambda share: said(f"reading {filename}", share))
     loaded = LanguageModel(name, model, tokenizer)
     copy.save(loaded, said)

@@ -47,8 +47,10 @@ def shared_groups(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[i
 
     >>> shared_groups("a好", [(0, 1), (1, 2), (1, 2)])
     [(0, 1), (1, 3)]
+    >>> shared_groups("a", [(0, 0), (0, 1)])
+    [(0, 1), (1, 2)]
     """
-    ends = {end for _start, end in graphemes(text)}
+    ends = {0} | {end for _start, end in graphemes(text)}  # 0: a token in front that is none of the text
     groups, first = [], 0
     for index, (_start, end) in enumerate(offsets):
         following = offsets[index + 1][0] if index + 1 < len(offsets) else end

@@ -40,8 +40,8 @@ def language_switch() -> None:
 def prompt_bar() -> None:
     """Show the prompt, examples to choose from, and the models."""
     link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
-    described = session.available_models()
-    names = tuple(described)
+    known = session.available_models()
+    names = tuple(known)
     _remember_one_of("model", names, names[0])
     text, examples, models = st.columns([5, 2, 2], vertical_alignment="bottom")
     text.text_input(_("Prompt"), key="prompt", persist_state="session", autocomplete="off")
@@ -54,7 +54,12 @@ def prompt_bar() -> None:
         on_change=_take_example,
     )
     models.selectbox(
-        _("Model"), names, key="model", persist_state="session", help=described[st.session_state["model"]]
+        _("Model"),
+        names,
+        format_func=lambda name: name if known[name].installed else _("{name} · not installed").format(name=name),
+        key="model",
+        persist_state="session",
+        help=known[st.session_state["model"]].description,
     )
     given = link.replaced("model")
     if given is not None:

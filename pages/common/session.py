@@ -32,7 +32,7 @@ MAX_CHARACTERS = 4000  # longer prompts are refused before they are split into t
 _MAX_CACHE_BYTES = 256 * 2**20
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@st.cache_resource(show_spinner="Loading the model · 正在载入模型", max_entries=16)
 def _load(name: str) -> LanguageModel:
     torch.set_num_threads(min(2, os.cpu_count() or 1))
     lm = lmcore.load(name)
@@ -52,10 +52,10 @@ def _encode(name: str, text: str) -> Encoding:
     return _load(name).tokenizer.encode(text)
 
 
-def available_models() -> dict[str, str]:
-    """Return the models that can be chosen, name -> what sets it apart, the default first."""
+def available_models() -> dict[str, lmcore.AvailableModel]:
+    """Return the models that can be chosen by name, the default first, and those that could be installed."""
     try:
-        return {model.name: model.description for model in lmcore.available()}
+        return {model.name: model for model in lmcore.available()}
     except Exception as error:
         _say_broken(_("The list of models could not be read, so nothing is shown."), error)
 

@@ -29,11 +29,13 @@ parts = {
     _("bytes"): 256,
     _("merges"): len(lm.tokenizer.merges),
 }
+made_of = " + ".join(rf"\underbrace{{{n}}}_{{\text{{{name}}}}}" for name, n in parts.items())
 page.equation(
     rf"\text{{{text}}} \longrightarrow \text{{UTF-8}} \longrightarrow (t_1, \dots, t_S), \qquad "
     r"t_i \in \{0, \dots, V-1\}, \qquad V = "
-    + " + ".join(rf"\underbrace{{{n}}}_{{\text{{{name}}}}}" for name, n in parts.items())
-    + f" = {lm.tokenizer.vocab_size}"
+    # Other makers' vocabularies need not be a sum of these: some merges make the same token, some tokens have none.
+    + (f"{made_of} = " if sum(parts.values()) == lm.tokenizer.vocab_size else "")
+    + f"{lm.tokenizer.vocab_size}"
 )
 view = widgets.choice("tokenization.view", _("View"), list(VIEWS), "tokens", format_func=titles.__getitem__)
 follow = VIEWS[view](lm) or ()

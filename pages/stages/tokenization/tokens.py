@@ -17,8 +17,8 @@ tokenizer = lmcore.load({name!r}).tokenizer
 encoding = tokenizer.encode({prompt!r})
 for token_id, token, (start, end) in zip(encoding.ids, encoding.tokens, encoding.offsets):
     print(token_id, token.hex(" "), start, end, encoding.text[start:end])
-print(len(encoding.text) / len(encoding), "characters per token")
-assert tokenizer.decode(encoding.ids) == encoding.text
+print(len(encoding.text) / (len(encoding) - encoding.n_added), "characters per token")
+assert tokenizer.decode(encoding.ids[encoding.n_added :]) == encoding.text
 """
 
 
@@ -57,17 +57,20 @@ def show(lm: LanguageModel) -> tuple[page.Suggestion, ...]:
 
 
 def _sizes(found: Encoding) -> None:
-    characters, n_bytes = len(found.text), len(found.text.encode())
+    characters, n_bytes, n_tokens = len(found.text), len(found.text.encode()), len(found) - found.n_added
     values = {
         _("Characters"): f"{characters:,}",
         _("UTF-8 bytes"): f"{n_bytes:,}",
         _("Tokens"): f"{len(found):,}",
-        _("Characters per token"): f"{characters / len(found):.3f}",
-        _("Bytes per token"): f"{n_bytes / len(found):.3f}",
+        _("Characters per token"): f"{characters / n_tokens:.3f}",
+        _("Bytes per token"): f"{n_bytes / n_tokens:.3f}",
     }
     with st.container(horizontal=True, gap="large"):  # wraps on a phone
         for name, value in values.items():
             st.metric(name, value, width="content")
+    if found.n_added:
+        added = " ".join(markdown_literal(token) for token in found.tokens[: found.n_added])
+        st.caption(_("The model expects {token} in front of a text; it is not counted per token.").format(token=added))
 
 
 def _details(found: Encoding, position: int) -> None:
@@ -93,7 +96,7 @@ def _details(found: Encoding, position: int) -> None:
 
 
 def _round_trip(lm: LanguageModel, found: Encoding) -> None:
-    given, back = found.text.encode(), lm.tokenizer.decode_bytes(found.ids)
+    given, back = found.text.encode(), lm.tokenizer.decode_bytes(found.ids[found.n_added :])
     equal = sum(a == b for a, b in zip(given, back, strict=False))
     if given == back:
         sentence = _("Round trip: decoding the ids gives the text back, {n:,} of {n:,} bytes equal.")
