@@ -93,8 +93,8 @@ def load(
     if is_hub_id(name):
         return _load_folder(download(name, progress), name, dtype, progress)
     raise ValueError(
-        f"no model is called {name!r}, and there is no such folder or GGUF file; "
-        f"choose one of {', '.join(model.name for model in available())}."
+        f"no model is called {name!r}; choose one of {', '.join(model.name for model in available())}, or give the "
+        "path of a model folder or a GGUF file that is there, or a hub id owner/model."
     )
 
 
