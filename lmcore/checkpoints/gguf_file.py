@@ -81,7 +81,11 @@ class GGUFFile(TensorSource):
             # The package unpacks 16 rows at a time: rows of 64 blocks are few and still small.
             width = block_bytes * 64
             rows = packed.reshape(-1, width if len(packed) % width == 0 else block_bytes)
-            flat[start:stop] = torch.from_numpy(dequantize(rows, stored.kind).reshape(-1))
+            numbers = dequantize(rows, stored.kind).reshape(-1)
+            if dtype == torch.float32:
+                flat.numpy()[start:stop] = numbers  # one thread: on a busy machine two would wait for each other
+            else:
+                flat[start:stop] = torch.from_numpy(numbers)
         return flat.view(stored.shape)
 
 
