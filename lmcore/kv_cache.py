@@ -35,15 +35,22 @@ class KVCache:
         config: the model's config.
         capacity: the most tokens it can hold; context_length when left out.
         batch: the leading batch axis, e.g. (4,); none for a single sequence.
+        dtype: of keys and values: that of the model's weights.
     """
 
-    def __init__(self, config: ModelConfig, capacity: int | None = None, batch: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        capacity: int | None = None,
+        batch: tuple[int, ...] = (),
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
         self.capacity = config.context_length if capacity is None else min(capacity, config.context_length)
         if self.capacity < 1:
             raise ValueError(f"capacity must be at least 1 token, got {capacity}.")
         self.length = 0
         shape = (config.n_layers, 2, *batch, config.n_kv_heads, self.capacity, config.d_head)
-        self._buffer = torch.zeros(shape)
+        self._buffer = torch.zeros(shape, dtype=dtype)
         self._layers = [LayerCache(keys, values) for keys, values in self._buffer]
 
     def __iter__(self) -> Iterator[LayerCache]:

@@ -57,7 +57,7 @@ class LanguageModel:
     def new_cache(self, capacity: int | None = None) -> KVCache:
         """Return an empty KV cache for one sequence of up to `capacity` tokens (default: context_length)."""
         with torch.inference_mode():
-            return KVCache(self.config, capacity)
+            return KVCache(self.config, capacity, dtype=self.model.head.weight.dtype)
 
     def __repr__(self) -> str:
         return f"LanguageModel({self.name!r}, vocab_size={self.config.vocab_size}, n_layers={self.config.n_layers})"
