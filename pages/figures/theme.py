@@ -257,18 +257,27 @@ def lines(
 def write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:
     """Write into a heat map's cells in the page's own text colour, which a heat map's own text does not take.
 
+    Cells of full colour are the same in light and dark; there the text is written over in white.
+
     Args:
-        figure: with cells at columns 0, 1, ... and rows 0, 1, ...
+        figure: its last trace is the heat map, with columns 0, 1, ... and rows 0, 1, ...
         texts: [row][column], plain text.
     """
-    figure.add_scatter(
-        x=[column for row in texts for column in range(len(row))],
-        y=[index for index, row in enumerate(texts) for _text in row],
-        text=[plotly_literal(text) for row in texts for text in row],
-        mode="text",
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    cells = figure.data[-1]
+    strength = np.abs(np.asarray(cells.z, dtype=np.float64)) / cells.zmax
+    everywhere = [(row, column) for row, line in enumerate(texts) for column in range(len(line))]
+    full = [place for place in everywhere if strength[place] > 0.55]
+    for places, colour in ((everywhere, None), (full, "white")):
+        if places:
+            figure.add_scatter(
+                x=[column for _row, column in places],
+                y=[row for row, _column in places],
+                text=[plotly_literal(texts[row][column]) for row, column in places],
+                textfont={"color": colour},
+                mode="text",
+                hoverinfo="skip",
+                showlegend=False,
+            )
 
 
 def _largest(z: np.ndarray) -> float:

@@ -112,13 +112,13 @@ def test_the_strip_numbers_the_pairs_of_both_layouts() -> None:
 
 
 def test_rounding_is_written_as_zero_and_the_number_stays_in_the_hover() -> None:
-    *_, cells, written = comparison.stage_differences([[3e-8, 0.25]], ["attn"], ["none", "rope"], "d").data
+    cells, written, _ = comparison.stage_differences([[3e-8, 0.25]], ["attn"], ["none", "rope"], "d").data
     assert list(written.text) == ["0", "0.250"]
     assert cells.z[0][0] == 3e-8
 
 
 def test_scores_leave_the_future_empty() -> None:
-    *_, cells, written = comparison.scores([[1.0, 9.0], [0.5, 0.5]], ["a", "b"], probability=True, limit=None).data
+    _, cells, written, _ = comparison.scores([[1.0, 9.0], [0.5, 0.5]], ["a", "b"], probability=True, limit=None).data
     assert np.isnan(cells.z[0][1])
     assert list(written.text) == ["100.0%", "", "50.0%", "50.0%"]
 

@@ -75,9 +75,7 @@ def show() -> None:
                 list(rows.values()),
                 list(rows),
                 kind="amount",
-                value_title=_(
-                    "total variation between the two next-token distributions (0 the same, 1 nothing in common)"
-                ),
+                value_title=_("total variation distance, from 0 to 1"),
                 colours=[theme.CATEGORICAL[2]] * (len(rows) - len(names)) + [theme.CATEGORICAL[0]] * len(names),
             ),
             "position-order",
