@@ -51,6 +51,7 @@ def main() -> None:
     page = st.navigation(pages())
     with st.container(key="prompt-bar"):
         bar.prompt_bar()
+        bar.notes()
     page.run()
     link.publish()
 

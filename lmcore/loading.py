@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -14,7 +14,10 @@ from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.checkpoints.progress import LoadingCancelled, Progress, silent
 from lmcore.language_model import LanguageModel
 
-__all__ = ["FOLDER_VARIABLE", "AvailableModel", "LoadingCancelled", "Progress", "available", "load"]
+__all__ = ["DTYPES", "FOLDER_VARIABLE", "AvailableModel", "LoadingCancelled", "Progress", "available", "load"]
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+"""The dtypes weights can have, by name."""
 
 FOLDER_VARIABLE = "GLASS_BOX_LM_MODELS"
 """The environment variable that names a directory whose models `available` lists."""
@@ -57,28 +60,55 @@ def available() -> tuple[AvailableModel, ...]:
         for model in PACKAGED.values()
     ]
     found += [AvailableModel(name, f"from {FOLDER_VARIABLE}") for name in _listed()]
+    found += [
+        replace(model, name=f"{model.name}:bfloat16", description=f"{model.description}; weights in bfloat16")
+        for model in found[len(builtin.names()) :]
+        if model.installed
+    ]
     return tuple(found)
 
 
 def load(
-    name: str | os.PathLike[str] = builtin.DEFAULT, dtype: torch.dtype = torch.float32, progress: Progress = silent
+    name: str | os.PathLike[str] = builtin.DEFAULT, dtype: torch.dtype | None = None, progress: Progress = silent
 ) -> LanguageModel:
     """Load a model.
 
     Args:
         name: a name that `available` lists, the path of a folder in Hugging Face's layout or of a GGUF file, or
-            the id owner/model of one on the hub.
-        dtype: the dtype of the weights, torch.float32 or torch.bfloat16. The latter takes half the memory and, where
-            memory bandwidth is the limit, half the time; the numbers are then good to about three digits.
+            the id owner/model of one on the hub. ":bfloat16" after it is another way to say the dtype; the name of
+            a model whose weights are not in float32 ends with it.
+        dtype: the dtype of the weights, torch.float32 (when neither says) or torch.bfloat16. The latter takes half
+            the memory and, where memory bandwidth is the limit, half the time; the numbers are then good to about
+            three digits.
         progress: called with what is being done and the share of it that is done. What it raises ends the loading,
             `LoadingCancelled` for instance.
 
     Raises:
         ValueError: for a name that is not known, or a file that is missing or broken, naming file and field.
     """
-    if dtype not in (torch.float32, torch.bfloat16):
+    bare, named = split_dtype(os.fspath(name))
+    dtype = dtype or named or torch.float32
+    if dtype not in DTYPES.values():
         raise ValueError(f"dtype must be torch.float32 or torch.bfloat16, got {dtype}.")
-    name = os.fspath(name)
+    if named not in (None, dtype):
+        raise ValueError(f"dtype = {dtype} contradicts the name {os.fspath(name)!r}; give one of them.")
+    lm = _load(bare, dtype, progress)
+    if dtype != torch.float32:
+        lm.name += f":{str(dtype).removeprefix('torch.')}"
+    return lm
+
+
+def split_dtype(name: str) -> tuple[str, torch.dtype | None]:
+    """Return a model's name without the dtype that may end it, and the dtype.
+
+    >>> split_dtype("gemma-3-270m:bfloat16"), split_dtype("gemma-3-270m")
+    (('gemma-3-270m', torch.bfloat16), ('gemma-3-270m', None))
+    """
+    bare, _, last = name.rpartition(":")
+    return (bare, DTYPES[last]) if bare and last in DTYPES else (name, None)
+
+
+def _load(name: str, dtype: torch.dtype, progress: Progress) -> LanguageModel:
     if name in builtin.names():
         return _in_dtype(builtin.load(name), dtype)
     if name in PACKAGED:

@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,8 @@ from lmcore.language_model import LanguageModel
 from lmcore.model import Model
 from lmcore.tokenizer import PretrainedTokenizer
 
-_FORMAT = 1
+_FORMAT = 2
+_ABANDONED_AFTER = 86_400  # seconds; another process may still be writing what is younger
 _DTYPES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 _log = logging.getLogger(__name__)
 
@@ -126,8 +128,11 @@ class ConvertedCopy:
         (folder / "model.json").write_text(json.dumps(facts), encoding="utf-8")
 
     def _remove_older(self) -> None:
-        """Remove the copies of the same source as it was before it changed."""
+        """Remove the copies of the same source as it was before it changed, and what was never finished."""
         assert self._folder is not None
+        for unfinished in self._folder.parent.glob("unfinished-*"):
+            if time.time() - unfinished.stat().st_mtime > _ABANDONED_AFTER:
+                shutil.rmtree(unfinished, ignore_errors=True)
         for facts_path in self._folder.parent.glob("*/model.json"):
             try:
                 facts: dict[str, Any] = json.loads(facts_path.read_text(encoding="utf-8"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import streamlit as st
+import torch
 
+from lmcore.loading import split_dtype
 from pages.common import link, session
-from pages.common.text import LANGUAGES, _, browser_language
+from pages.common.text import LANGUAGES, _, browser_language, markdown_literal, visible
 
 EXAMPLES = (
     "今天天气",
@@ -64,6 +66,39 @@ def prompt_bar() -> None:
     given = link.replaced("model")
     if given is not None:
         st.text(_("There is no model named {given}; showing {name}.").format(given=given[:60], name=names[0]))
+
+
+def notes() -> None:
+    """Say what a reader of this model's numbers must know: tokens in front of the text, weights of half precision."""
+    lm = session.language_model()
+    if len(session.prompt()) > session.MAX_CHARACTERS:
+        return
+    encoding = session.encoding()
+    if encoding.n_added:
+        added = " ".join(visible(token) for token in encoding.tokens[: encoding.n_added])
+        st.caption(
+            _("{name} begins every text with {token}: position 0 is that token, and the prompt's own come after it.")
+            .format(name=lm.name, token=f"`{added}`")
+        )  # fmt: skip
+    if lm.model.head.weight.dtype != torch.float32 and 0 < len(encoding.ids) <= lm.config.context_length:
+        _say_rounding(encoding.ids)
+
+
+def _say_rounding(ids: list[int]) -> None:
+    lm = session.language_model()
+    full, _dtype = split_dtype(lm.name)
+    rounded, exact = session.logits()[-1].softmax(-1), session.logits(ids, full)[-1].softmax(-1)
+    token = int((rounded - exact).abs().argmax())
+    st.caption(
+        _(
+            "The weights are in bfloat16: half the memory, numbers good to about three digits. After this prompt the "
+            "probability that changes most is that of {token}: {rounded} here, {exact} in float32."
+        ).format(
+            token=markdown_literal(visible(lm.tokenizer.token_bytes(token))),
+            rounded=f"{rounded[token]:.4f}",
+            exact=f"{exact[token]:.4f}",
+        )
+    )
 
 
 def _take_example() -> None:

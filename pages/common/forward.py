@@ -46,7 +46,7 @@ class ForwardPasses:
             if key not in self._passes:
                 trace = Trace()
                 logits = load()(ids, trace=trace if traced else None)
-                self._keep(key, Pass(logits, trace))
+                self._keep(key, Pass(logits, trace.float()))
             self._passes.move_to_end(key)
             return self._passes[key]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import os
 from collections.abc import Sequence
 from typing import NoReturn
@@ -23,23 +24,48 @@ from torch import Tensor
 
 import lmcore
 from lmcore import LanguageModel, Trace
-from lmcore.tokenizer import Encoding
+from lmcore.loading import LoadingCancelled, Progress
+from lmcore.tokenizer import Encoding, Tokenizer
 from pages.common import link
 from pages.common.forward import ForwardPasses
-from pages.common.text import _, ngettext
+from pages.common.models import Loading, Models
+from pages.common.text import _, markdown_literal, ngettext, visible
+
+MEMORY_VARIABLE = "GLASS_BOX_LM_MEMORY"
+"""The environment variable that says how many GiB of weights are kept in memory."""
 
 MAX_CHARACTERS = 4000  # longer prompts are refused before they are split into tokens
 _MAX_CACHE_BYTES = 256 * 2**20
+_SHOWN = "session.shown"  # the name of the model that was shown last
 
 
-@st.cache_resource(show_spinner="Loading the model · 正在载入模型", max_entries=16)
-def _load(name: str) -> LanguageModel:
+@st.cache_resource(show_spinner=False)
+def _models() -> Models:
     torch.set_num_threads(min(2, os.cpu_count() or 1))
-    lm = lmcore.load(name)
-    # Streamlit collects garbage after every run; what is loaded here stays, and need not be walked each time.
-    gc.collect()
-    gc.freeze()
-    return lm
+    # Streamlit collects garbage after every run; what is loaded stays, and need not be walked each time.
+    return Models(_load, memory_budget(), loaded=lambda: (gc.collect(), gc.freeze()))
+
+
+def _load(name: str, said: Progress) -> LanguageModel:
+    return lmcore.load(name, progress=said)
+
+
+def memory_budget() -> int:
+    """Return the bytes of weights that are kept in memory: what the operator allows, or half of the machine's memory.
+
+    Raises:
+        ValueError: when the environment variable is no positive number.
+    """
+    given = os.environ.get(MEMORY_VARIABLE)
+    if given is None:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 4 * 2**30
+    try:
+        budget = float(given)
+    except ValueError:
+        budget = math.nan
+    if not 0 < budget < math.inf:
+        raise ValueError(f"{MEMORY_VARIABLE} must be a positive number of GiB, such as 4, got {given!r}.")
+    return int(budget * 2**30)
 
 
 @st.cache_resource(show_spinner=False)
@@ -48,8 +74,8 @@ def _passes() -> ForwardPasses:
 
 
 @st.cache_resource(show_spinner=False, max_entries=512)
-def _encode(name: str, text: str) -> Encoding:
-    return _load(name).tokenizer.encode(text)
+def _encode(name: str, text: str, _tokenizer: Tokenizer) -> Encoding:
+    return _tokenizer.encode(text)
 
 
 def available_models() -> dict[str, lmcore.AvailableModel]:
@@ -68,13 +94,64 @@ def model_name() -> str:
 def language_model(name: str | None = None) -> LanguageModel:
     """Return the chosen model, or another one by name; one copy in memory serves every session.
 
-    When it cannot be loaded the page says so and stops: no number is shown without its model.
+    While it is loaded the page shows how far that is, and can stop it. When it cannot be loaded the page says so
+    and stops: no number is shown without its model.
     """
     name = name or model_name()
-    try:
-        return _load(name)
-    except Exception as error:
-        _say_broken(_("The model {name} could not be loaded, so nothing is shown.").format(name=name), error)
+    lm = _models().get(name)
+    if lm is None:
+        lm = _wait_for(name)
+    if name == model_name():
+        st.session_state[_SHOWN] = name
+    return lm
+
+
+def _wait_for(name: str) -> LanguageModel:
+    known = available_models().get(name)
+    if known is not None and not known.installed:
+        _say_not_installed(known)
+    place = st.empty()
+    while True:
+        loading = _models().start(name)
+        if not loading.wait(0.3):
+            with place.container(key=f"loading.{name}"):
+                bar = st.progress(0.0)
+                if name == model_name():
+                    st.button(_("Stop loading"), key="loading.stop", on_click=_stop_loading, args=(name, loading))
+            while not loading.wait(0.1):
+                bar.progress(loading.share, doing(name, loading.what))
+            place.empty()
+        if loading.model is not None:
+            return loading.model
+        if not isinstance(loading.error, LoadingCancelled):  # which another session may have wished
+            message = _("The model {name} could not be loaded, so nothing is shown.").format(name=_shown(name))
+            _say_broken(message, loading.error)
+
+
+def _stop_loading(name: str, loading: Loading) -> None:
+    """Want the model no more, and go back to the one shown before."""
+    loading.cancel()
+    st.session_state["model"] = st.session_state.get(_SHOWN, next(iter(available_models())))
+    st.toast(_("Loading {name} was stopped.").format(name=name))
+
+
+def doing(name: str, what: str) -> str:
+    """Return what a loading is doing, in the reader's language."""
+    sentences = {
+        "checking the converted ": _("{name}: checking the copy kept from last time"),
+        "checking ": _("{name}: checking the file"),
+        "reading the tokenizer": _("{name}: reading the tokenizer"),
+        "reading ": _("{name}: reading the weights"),
+        "downloading ": _("{name}: downloading"),
+        "keeping ": _("{name}: keeping a copy that loads faster next time"),
+    }
+    found = next((sentence for start, sentence in sentences.items() if what.startswith(start)), _("Loading {name}"))
+    return found.format(name=_shown(name))
+
+
+def _shown(name: str) -> str:
+    """A model's name as Markdown: a folder may be called anything."""
+    return markdown_literal(visible(name))
 
 
 def prompt() -> str:
@@ -84,8 +161,7 @@ def prompt() -> str:
 
 def encoding(text: str | None = None) -> Encoding:
     """Return the prompt, or another text, in tokens of the chosen model's tokenizer."""
-    language_model()
-    return _encode(model_name(), prompt() if text is None else text)
+    return _encode(model_name(), prompt() if text is None else text, language_model().tokenizer)
 
 
 def logits(ids: Sequence[int] | None = None, name: str | None = None) -> Tensor:
@@ -136,7 +212,8 @@ def require_tokens(minimum: int = 1) -> Encoding:
 def _forward(ids: Sequence[int] | None, name: str | None, traced: bool):  # noqa: ANN202
     name = name or model_name()
     wanted = tuple(encoding().ids if ids is None else map(int, ids))
-    return _passes().get(name, wanted, traced, lambda: language_model(name))
+    lm = language_model(name)  # not under the lock of the passes: it may take a while
+    return _passes().get(name, wanted, traced, lambda: lm)
 
 
 def _stop(message: str, **values: object) -> NoReturn:
@@ -144,7 +221,17 @@ def _stop(message: str, **values: object) -> NoReturn:
     link.stop()
 
 
-def _say_broken(message: str, error: Exception) -> NoReturn:
+def _say_not_installed(model: lmcore.AvailableModel) -> NoReturn:
+    st.info(
+        _(
+            "{name} is not installed here. This line brings it ({size} MB, {licence}); then load this page again."
+        ).format(name=model.name, size=f"{model.size / 1e6:,.0f}", licence=model.licence)
+    )
+    st.code(model.install, language="shell")
+    link.stop()
+
+
+def _say_broken(message: str, error: BaseException | None) -> NoReturn:
     logging.getLogger(__name__).error(message, exc_info=error)
     st.error(message)
     st.code(str(error), language=None, wrap_lines=True)

@@ -220,8 +220,23 @@ def test_a_directory_of_models_is_listed_only_when_it_is_configured(tmp_path, mo
     names = {model.name for model in lmcore.available()}
     assert not {"a-folder", "a-file"} & names
     monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(tmp_path))
-    assert {model.name for model in lmcore.available()} - names == {"a-folder", "a-file"}
+    assert {model.name for model in lmcore.available()} - names == {
+        "a-folder", "a-file", "a-folder:bfloat16", "a-file:bfloat16"
+    }  # fmt: skip
     assert lmcore.load("a-folder").name == "a-folder" and lmcore.load("a-file").name == "a-file"
+
+
+def test_the_dtype_can_be_part_of_the_name(tmp_path):
+    from tests.lmcore.checkpoints.tiny import write_folder
+
+    write_folder("qwen2", tmp_path / "tiny")
+    half = lmcore.load(f"{tmp_path / 'tiny'}:bfloat16")
+    assert half.name == "tiny:bfloat16" and half.model.head.weight.dtype == torch.bfloat16
+    same = lmcore.load(tmp_path / "tiny", torch.bfloat16)
+    assert same.name == half.name and torch.equal(same([1, 2]), half([1, 2]))
+    assert lmcore.load("small-world:float32").name == "small-world"
+    with pytest.raises(ValueError, match=r"dtype = torch\.float32 contradicts the name 'small-world:bfloat16'"):
+        lmcore.load("small-world:bfloat16", torch.float32)
 
 
 def test_the_packages_are_looked_for_where_python_looks():

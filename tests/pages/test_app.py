@@ -1,11 +1,16 @@
 """Every page, in both languages, with every built-in model and with prompts that do not fit."""
 
+import sys
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import lmcore
+from lmcore.checkpoints.packaged import PACKAGED
+from lmcore.loading import FOLDER_VARIABLE, Progress
+from tests.lmcore.checkpoints.tiny import write_folder
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.stem for path in ROOT.glob("pages/stages/*.py"))
@@ -65,13 +70,35 @@ def test_an_example_fills_the_prompt_and_can_be_chosen_again() -> None:
         app.text_input(key="prompt").set_value("").run()
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_page_runs_in_bfloat16_and_says_what_that_changes(page: str, tmp_path, monkeypatch) -> None:
+    write_folder("gemma3", tmp_path / "tiny")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    app = run(page, lang="en", prompt="the cat sat", model="tiny:bfloat16")
+    assert not app.exception and not app.error
+    assert app.session_state["model"] == "tiny:bfloat16"
+    lm = lmcore.load("tiny:bfloat16")
+    ids = lm.tokenizer.encode("the cat sat").ids
+    difference = (lm(ids)[-1].softmax(-1) - lmcore.load("tiny")(ids)[-1].softmax(-1)).abs()
+    rounded = lm(ids)[-1].softmax(-1)[difference.argmax()].item()
+    assert f"{rounded:.4f} here" in " ".join(caption.value for caption in app.caption)
+
+
+def test_a_model_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = PACKAGED["gemma-3-270m"]
+    for module, _path in model.parts:
+        monkeypatch.setitem(sys.modules, module, None)  # as if it were not there
+    st.cache_resource.clear()
+    app = run(PAGES[0], lang="en", prompt="The king", model=model.name)
+    assert not app.exception and not app.error
+    assert "253 MB, Gemma Terms of Use" in shown(app) and app.code[0].value == model.install
+
+
 def test_a_model_that_cannot_be_loaded_gives_a_sentence_and_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(name: str) -> lmcore.LanguageModel:
+    def broken(name: str, progress: Progress) -> lmcore.LanguageModel:
         raise ValueError(f"{name}.safetensors ends too early")
 
     monkeypatch.setattr(lmcore, "load", broken)
-    import streamlit as st
-
     st.cache_resource.clear()
     try:
         app = run("blocks" if "blocks" in PAGES else PAGES[0], lang="en", prompt="The king")

@@ -144,10 +144,10 @@ def test_one_step_is_what_autograd_and_sgd_do(model: str) -> None:
 
 @pytest.mark.parametrize("view", ["step", "sides"])
 def test_looking_changes_nothing_in_the_shared_model(view: str) -> None:
-    shared = session._load("small-world").model
+    shared = session._models().get("small-world").model
     before = copy.deepcopy(shared.state_dict())
     run(**{"training.view": view, "training.eta": "1.0"})
-    assert session._load("small-world").model is shared
+    assert session._models().get("small-world").model is shared
     assert all(torch.equal(before[name], value) for name, value in shared.state_dict().items())
     assert all(parameter.grad is None for parameter in shared.parameters())
     assert shared.head.weight is shared.token_embedding.weight

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import time
 
 import pytest
 import torch
@@ -78,9 +79,17 @@ def test_a_copy_of_what_the_file_was_before_is_not_used(source, cache):
     write_gguf("llama", source)
     os.utime(source, ns=(1, 1))
     lm, said = load(source)
-    assert "reading tiny.gguf" in said and lm.config.rope_layout == "interleaved"
+    assert "reading tiny.gguf" in said and not lm.config.qk_norm
     (folder,) = cache.iterdir()  # the older copy is gone
-    assert json.loads((folder / "model.json").read_text())["config"]["rope_layout"] == "interleaved"
+    assert json.loads((folder / "model.json").read_text())["config"]["qk_norm"] is False
+
+
+def test_what_a_killed_conversion_left_is_removed_a_day_later(source, cache):
+    for name, age in (("unfinished-old", 2 * 86_400), ("unfinished-new", 60)):
+        (cache / name).mkdir(parents=True)
+        os.utime(cache / name, (time.time() - age,) * 2)
+    load(source)
+    assert not (cache / "unfinished-old").exists() and (cache / "unfinished-new").exists()
 
 
 def test_no_permission_costs_nothing(source, tmp_path, monkeypatch):
