@@ -1,8 +1,9 @@
 """GGUF architectures: metadata there -> config here, and where each of our tensors lies.
 
 Files of different families share their tensor names. LLaMA's files store the rows of q and k in the
-order in which RoPE turns neighbouring components (2i, 2i + 1); the others keep the order of Hugging
-Face's files, whose pairs lie half a head apart. Gemma's files store 1 + weight for every norm.
+order in which RoPE turns neighbouring components (2i, 2i + 1); they are read in the order of Hugging
+Face's files, as the others are stored, whose pairs lie half a head apart. Gemma's files store
+1 + weight for every norm.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _BLOCK: dict[str, str | Place] = {
     "mlp.down": "ffn_down",
     "mlp_post_norm": "post_ffw_norm",
 }
+_INTERLEAVED = {f"attn.{part}": Place(f"attn_{part}", interleaved=True) for part in "qk"}
 _FUSED = {f"attn.{part}": Place("attn_qkv", third=third) for third, part in enumerate("qkv")}
 
 
@@ -63,7 +65,7 @@ def read_model(metadata: Mapping[str, Any], source: TensorSource) -> tuple[Model
         raise ValueError(f"{source.filename}: {prefix}{error}") from None
     names = Names(
         top=_TOP,
-        block=_BLOCK | (_FUSED if architecture == "gpt2" else {}),
+        block=_BLOCK | {"gpt2": _FUSED, "llama": _INTERLEAVED}.get(architecture, {}),
         block_prefix="blk.{i}.",
         ignored=re.escape(_FACTORS) if config.rope_scaling is not None else r"(?!)",
     )
@@ -146,7 +148,7 @@ def _gpt2(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) -> 
 
 
 def _llama(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) -> ModelConfig:
-    return ModelConfig(**_rotated(fields, metadata, source), rope_layout="interleaved")
+    return ModelConfig(**_rotated(fields, metadata, source))
 
 
 def _qwen2(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) -> ModelConfig:

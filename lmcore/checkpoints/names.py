@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -23,11 +23,14 @@ class Place:
         name: the file's name for it, without the prefix of its block and ".weight" or ".bias".
         third: 0, 1 or 2 for q, k and v that are stored below one another in one tensor.
         transposed: matrices are stored as [in, out].
+        interleaved: the rows of each head are stored in the order in which RoPE's pairs are neighbours,
+            (0, 1), (2, 3), ...; here the pairs are (0, d/2), (1, d/2 + 1), ...
     """
 
     name: str
     third: int | None = None
     transposed: bool = False
+    interleaved: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Names:
 
 def _as_place(theirs: str | Place, prefix: str) -> Place:
     place = Place(theirs) if isinstance(theirs, str) else theirs
-    return Place(prefix + place.name, place.third, place.transposed)
+    return replace(place, name=prefix + place.name)
 
 
 class Renamed(TensorSource):
@@ -76,7 +79,7 @@ class Renamed(TensorSource):
 
     def __init__(self, source: TensorSource, names: Names, config: ModelConfig) -> None:
         super().__init__(source.filename)
-        self._source = source
+        self._source, self._d_head = source, config.d_head
         shapes = source.shapes()
         full_names = {names.bare(name): name for name in shapes}
         self._places: dict[str, tuple[str, Place]] = {}
@@ -117,4 +120,6 @@ class Renamed(TensorSource):
             tensor = tensor.T
         if place.third is not None:
             tensor = tensor.tensor_split(3)[place.third]
+        if place.interleaved:
+            tensor = tensor.unflatten(0, (-1, self._d_head // 2, 2)).transpose(1, 2).flatten(0, 2)
         return tensor.contiguous()
