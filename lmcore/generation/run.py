@@ -8,11 +8,13 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
-from lmcore.generation.tree import GenerationTree, Node
+from lmcore.generation.stopping import StopMatch, stop_match
+from lmcore.generation.tree import GenerationTree, Node, Pruned
 from lmcore.language_model import LanguageModel
 from lmcore.sampling import Reshaped, SamplingSettings
 
-End = Literal["", "stop token", "context full", "max_new_tokens"]
+End = Literal["", "stop token", "stop string", "context full", "max_new_tokens"]
+_BREATH = 0.002  # seconds between two tokens, in which others who wait for the lock get it
 
 
 class GenerationRun:
@@ -24,7 +26,7 @@ class GenerationRun:
     Args:
         lm: the language model.
         ids: the prompt, at least one token and at most context_length.
-        stop_ids: ids that end a text.
+        stop_ids: ids that end a text; may be changed later.
         lock: held around each step, so that several runs can share one model.
 
     Attributes:
@@ -32,10 +34,13 @@ class GenerationRun:
         node: where the next token goes.
         tip: the end of the branch in view; `node` itself, or further on after going back.
         settings: how to draw; with a seed.
+        stop_ids: ids that end a text.
+        stop_strings: texts that end a text, wherever the tokens' borders are.
         max_new_tokens: the most tokens after the prompt.
         use_cache: whether new logits are computed with the KV cache.
         tokens_per_second: the pace of running; 0 is as fast as it goes.
         error: what ended the last run before its time, or "".
+        pruned: what was cut off, the latest last; `undo_prune` puts it back.
     """
 
     def __init__(
@@ -52,7 +57,9 @@ class GenerationRun:
         self.use_cache = True
         self.tokens_per_second = 0.0
         self.error = ""
-        self._stop_ids = frozenset(stop_ids)
+        self.stop_ids = frozenset(stop_ids)
+        self.stop_strings: tuple[str, ...] = ()
+        self.pruned: list[Pruned] = []
         self._lock: AbstractContextManager[object] = lock or nullcontext()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -65,11 +72,30 @@ class GenerationRun:
     @property
     def end(self) -> End:
         """Why no token can follow the present place; "" when one can."""
-        if self.node.token_id in self._stop_ids and self.node.parent is not None:
+        if self.node.token_id in self.stop_ids and self.node.parent is not None:
             return "stop token"
+        if self.stop_match is not None:
+            return "stop string"
         if self.tree.is_full(self.node):
             return "context full"
         return "max_new_tokens" if self.node.depth >= self.max_new_tokens else ""
+
+    @property
+    def stop_match(self) -> StopMatch | None:
+        """The stop string that the token at the present place completed."""
+        node = self.node
+        return (
+            stop_match([step.token for step in self.tree.path(node)], self.stop_strings) if self.stop_strings else None
+        )
+
+    def result(self, node: Node) -> Reshaped:
+        """Return the distribution a token was drawn from.
+
+        Raises:
+            ValueError: for the root.
+        """
+        with self._lock:
+            return self.tree.result(node)
 
     def next_result(self) -> Reshaped:
         """Return the distribution the next token will be drawn from.
@@ -93,9 +119,13 @@ class GenerationRun:
         self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
         self._thread.start()
 
+    def ask_to_stop(self) -> None:
+        """Stop after the token being drawn now, and do not wait for it."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """Stop after the token being drawn now, and wait for it; `start` goes on from there."""
-        self._stopping.set()
+        self.ask_to_stop()
         if self._thread is not None:
             self._thread.join()
 
@@ -119,6 +149,34 @@ class GenerationRun:
         with self._lock:
             self._move_to(self.tree.take(parent, token_id, self.settings, self.use_cache))
 
+    def prune(self, node: Node) -> None:
+        """Cut off a token and all that follows it; the present place, if it was there, moves to the token before.
+
+        Raises:
+            ValueError: for the root.
+        """
+        self.stop()
+        with self._lock:
+            self.pruned.append(self.tree.prune(node))
+        assert node.parent is not None
+        if node in self.node.lineage():
+            self.node = node.parent
+        if node in self.tip.lineage():
+            self.tip = node.parent
+            while self.tip.children:  # a branch that is still there comes into view
+                self.tip = self.tip.children[0]
+
+    def undo_prune(self) -> None:
+        """Put back what was cut off last, and bring it into view."""
+        self.stop()
+        pruned = self.pruned.pop()
+        with self._lock:
+            self.tree.graft(pruned)
+        leaf = pruned.node
+        while leaf.children:
+            leaf = leaf.children[0]
+        self.node = self.tip = leaf
+
     def _step(self) -> None:
         if not self.end:
             with self._lock:
@@ -136,6 +194,6 @@ class GenerationRun:
             while not self._stopping.is_set() and not self.end:
                 self._step()
                 due = max(due + 1 / self.tokens_per_second, time.monotonic()) if self.tokens_per_second else 0.0
-                self._stopping.wait(max(due - time.monotonic(), 0.0))
+                self._stopping.wait(max(due - time.monotonic(), _BREATH))
         except Exception as error:  # whatever it is, the reader is told; a thread has nobody else to tell
             self.error = f"{type(error).__name__}: {error}"

@@ -6,30 +6,22 @@ can be gone on from. Three rules make the text a function of what was chosen, ne
 - The n-th token after the prompt is drawn with the n-th number of its seed's stream, whether the tokens before it came
   one by one, in a run, or after going back; a token taken by hand leaves its number unused. From the prompt on this
   draws the text that `generate` draws.
-- The logits after a token are computed once and kept, so going back and on again meets the same numbers.
 - Drawing again what is already there walks to it instead of adding a copy.
+- A token keeps the settings it was drawn with; its whole distribution is made again from these when asked for.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from lmcore.kv_cache import KVCache
+from lmcore import distribution
+from lmcore.generation.logits_store import LogitsStore
 from lmcore.language_model import LanguageModel
 from lmcore.sampling import History, Reshaped, SamplingSettings, draw, new_generator, reshape
-
-
-@dataclass(frozen=True, eq=False)
-class NextLogits:
-    """Logits [vocab_size] of the token after a node, and the seconds the model took for them."""
-
-    logits: Tensor
-    seconds: float
 
 
 @dataclass(eq=False)
@@ -40,27 +32,31 @@ class Node:
         parent: the node before; None for the root.
         token_id: the token; -1 for the root.
         token: its bytes.
-        result: the distribution it was drawn from, with the settings; None for the root.
+        settings: what it was drawn with; None for the root.
         by_hand: whether it was taken by hand instead of drawn.
-        seconds: what the model took for its logits when it was added.
+        prob: the probability it was drawn with; 0 if it was taken by hand from those removed; 1 for the root.
+        log_prob: ln of its probability under the model itself, at temperature 1; 0 for the root.
+        rank: its rank under the model itself, 1 for the most probable token; 0 for the root.
+        candidates: how many tokens could be drawn.
+        seconds: what the model took for its logits when it was added; 0 when that was not measured.
         used_cache: whether they were computed with the KV cache.
+        name: what the reader calls the branch that passes here; "" for no name.
         children: what followed, in the order it was tried.
     """
 
     parent: Node | None
     token_id: int = -1
     token: bytes = b""
-    result: Reshaped | None = None
+    settings: SamplingSettings | None = None
     by_hand: bool = False
+    prob: float = 1.0
+    log_prob: float = 0.0
+    rank: int = 0
+    candidates: int = 0
     seconds: float = 0.0
     used_cache: bool = True
-    children: list[Node] = field(default_factory=list)
-    following: dict[bool, NextLogits] = field(default_factory=dict, repr=False)
-
-    @property
-    def prob(self) -> float:
-        """The probability the token had when it was drawn; 0 if it was taken by hand from those removed."""
-        return 1.0 if self.result is None else float(self.result.probs[self.token_id])
+    name: str = ""
+    children: list[Node] = field(default_factory=list, repr=False)
 
     @property
     def depth(self) -> int:
@@ -73,6 +69,14 @@ class Node:
         while node is not None:
             yield node
             node = node.parent
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """What was cut off, and where it was: `GenerationTree.graft` puts it back."""
+
+    node: Node
+    index: int
 
 
 class GenerationTree:
@@ -94,8 +98,7 @@ class GenerationTree:
         self.lm = lm
         self.prompt_ids = tuple(map(int, ids))
         self.root = Node(None)
-        self._cache: KVCache | None = None
-        self._cached_ids: list[int] = []
+        self._store = LogitsStore(lm)
 
     def path(self, node: Node) -> list[Node]:
         """Return the nodes from the first token after the prompt to this one."""
@@ -105,19 +108,44 @@ class GenerationTree:
         """Return the ids of the prompt and the path to a node."""
         return [*self.prompt_ids, *(step.token_id for step in self.path(node))]
 
-    def leaves(self) -> list[Node]:
-        """Return the ends of all branches, in the order in which the branches were begun."""
+    def nodes(self) -> list[Node]:
+        """Return all nodes, the root first, parents before their children, a branch at a time."""
         found, waiting = [], [self.root]
         while waiting:
-            node = waiting.pop()
+            found.append(node := waiting.pop())
             waiting.extend(reversed(node.children))
-            if not node.children:
-                found.append(node)
         return found
+
+    def leaves(self) -> list[Node]:
+        """Return the ends of all branches, in the order in which the branches were begun."""
+        return [node for node in self.nodes() if not node.children]
+
+    def branch_start(self, leaf: Node) -> Node:
+        """Return the first node that belongs to this branch alone; the root in a tree of one branch without tokens."""
+        node = leaf
+        while node.parent is not None and node.parent.parent is not None and len(node.parent.children) == 1:
+            node = node.parent
+        return node
+
+    def branch_name(self, leaf: Node) -> str:
+        """Return what the reader calls a branch: the last name given on the part that belongs to it alone."""
+        start = self.branch_start(leaf)
+        for node in leaf.lineage():
+            if node.name or node is start:
+                return node.name
+        return ""
 
     def is_full(self, node: Node) -> bool:
         """Whether the context is full, so that the model cannot be asked what comes after this node."""
         return len(self.prompt_ids) + node.depth > self.lm.config.context_length
+
+    def next_logits(self, node: Node, use_cache: bool = True) -> Tensor:
+        """Return the logits [vocab_size] of the token after a node; never change them in place.
+
+        Raises:
+            ValueError: when the context is full.
+        """
+        return self._store.get(self.ids(node), use_cache).logits
 
     def next_result(self, node: Node, settings: SamplingSettings, use_cache: bool = True) -> Reshaped:
         """Return the distribution of the token after a node.
@@ -126,8 +154,17 @@ class GenerationTree:
             ValueError: when the context is full.
         """
         generated = [step.token_id for step in self.path(node)]
-        logits = self._next_logits(node, use_cache).logits
-        return reshape(logits, settings, History(self.prompt_ids, generated))
+        return reshape(self.next_logits(node, use_cache), settings, History(self.prompt_ids, generated))
+
+    def result(self, node: Node) -> Reshaped:
+        """Return the distribution a token was drawn from, with the settings it was drawn with.
+
+        Raises:
+            ValueError: for the root, which was not drawn.
+        """
+        if node.parent is None or node.settings is None:
+            raise ValueError("the root stands for the prompt, which was not drawn; ask for a token after it.")
+        return self.next_result(node.parent, node.settings, node.used_cache)
 
     def draw(self, node: Node, settings: SamplingSettings, use_cache: bool = True) -> Node:
         """Draw the token after a node and return its node.
@@ -137,6 +174,9 @@ class GenerationTree:
         """
         if settings.seed is None:
             raise ValueError("seed is None; a tree needs a seed, so that going back and on gives the same text.")
+        for child in node.children:
+            if child.settings == settings and not child.by_hand:
+                return child
         generator = new_generator(settings.seed)
         torch.rand(node.depth, dtype=torch.float64, generator=generator)  # the numbers of the tokens before
         result = self.next_result(node, settings, use_cache)
@@ -152,54 +192,49 @@ class GenerationTree:
         result = self.next_result(node, settings, use_cache)
         return self._child(node, token_id, result, use_cache, by_hand=True)
 
+    def put(self, node: Node, token_id: int, settings: SamplingSettings, by_hand: bool, used_cache: bool) -> Node:
+        """Put back a token of which the settings are known, as a file tells them; its numbers are computed anew."""
+        result = self.next_result(node, settings, used_cache)
+        return self._child(node, token_id, result, used_cache, by_hand)
+
+    def look_ahead(self, node: Node, token_ids: Sequence[int]) -> None:
+        """Compute in one pass the logits after a node and after each of the tokens that are to follow it."""
+        self._store.fill(self.ids(node), token_ids)
+
+    def prune(self, node: Node) -> Pruned:
+        """Cut off a node and all that follows it.
+
+        Raises:
+            ValueError: for the root.
+        """
+        if node.parent is None:
+            raise ValueError("the root stands for the prompt and cannot be pruned.")
+        index = node.parent.children.index(node)
+        del node.parent.children[index]
+        return Pruned(node, index)
+
+    def graft(self, pruned: Pruned) -> None:
+        """Put back what `prune` cut off."""
+        assert pruned.node.parent is not None
+        pruned.node.parent.children.insert(pruned.index, pruned.node)
+
     def _child(self, node: Node, token_id: int, result: Reshaped, use_cache: bool, by_hand: bool) -> Node:
         for child in node.children:
-            if child.token_id == token_id and child.result is not None and child.result.settings == result.settings:
+            if child.token_id == token_id and child.settings == result.settings:
                 return child
-        seconds = node.following[use_cache].seconds
-        token = self.lm.tokenizer.token_bytes(token_id)
-        child = Node(node, token_id, token, result, by_hand, seconds, use_cache)
+        following = self._store.get(self.ids(node), use_cache)
+        child = Node(
+            parent=node,
+            token_id=token_id,
+            token=self.lm.tokenizer.token_bytes(token_id),
+            settings=result.settings,
+            by_hand=by_hand,
+            prob=float(result.probs[token_id]),
+            log_prob=-float(distribution.loss_nats(following.logits, token_id)),
+            rank=distribution.rank(following.logits, token_id),
+            candidates=result.candidates,
+            seconds=following.seconds,
+            used_cache=use_cache,
+        )
         node.children.append(child)
         return child
-
-    def _next_logits(self, node: Node, use_cache: bool) -> NextLogits:
-        if use_cache not in node.following:
-            ids = self.ids(node)
-            started = time.perf_counter()
-            logits = self._with_cache(ids) if use_cache else self.lm(ids)[-1]
-            # A copy: one row of [S, V] would keep all of it in memory.
-            node.following[use_cache] = NextLogits(logits.clone(), time.perf_counter() - started)
-        return node.following[use_cache]
-
-    def _with_cache(self, ids: list[int]) -> Tensor:
-        """Compute the last logits, with the keys and values of the beginning shared with the ids before."""
-        if self._cache is None:
-            self._cache = self.lm.new_cache()
-        common = 0
-        while common < min(len(self._cached_ids), len(ids) - 1) and self._cached_ids[common] == ids[common]:
-            common += 1
-        self._cache.truncate(common)
-        logits = self.lm(ids[common:], cache=self._cache)[-1]
-        self._cached_ids = ids
-        return logits
-
-
-def repeated_tail(ids: Iterable[int], times: int = 3) -> int:
-    """Return how many tokens the text's end repeats over and over; 0 when it does not.
-
-    Args:
-        ids: the tokens.
-        times: how often in a row the same tokens must have come.
-
-    Returns:
-        The shortest period p such that the last `times * p` tokens are one run of p tokens repeated.
-
-    >>> repeated_tail([5, 1, 2, 1, 2, 1, 2]), repeated_tail([1, 2, 3])
-    (2, 0)
-    """
-    tail = list(ids)
-    for period in range(1, len(tail) // times + 1):
-        end = tail[len(tail) - times * period :]
-        if end == end[:period] * times:
-            return period
-    return 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import streamlit as st
 
-from lmcore import distribution
 from lmcore.generation.run import GenerationRun
 from pages.common import page, session
 from pages.common.text import _, visible
@@ -62,20 +63,17 @@ def buttons(run: GenerationRun) -> None:
 def table(run: GenerationRun) -> pd.DataFrame:
     """Return one row a token of the text in view."""
     path = run.tree.path(run.node)
-    settings = [step.result.settings for step in path]
-    logits = [step.result.start.logits for step in path]
+    settings = [step.settings for step in path]
     return pd.DataFrame(
         {
             _("position"): [len(run.tree.prompt_ids) + index for index in range(len(path))],
             "id": [step.token_id for step in path],
             _("token"): [visible(step.token) for step in path],
             _("probability"): [step.prob for step in path],
-            _("the model's own"): [float(step.result.initial_probs[step.token_id]) for step in path],
-            _("rank"): [distribution.rank(z, step.token_id) for z, step in zip(logits, path, strict=True)],
-            _("surprisal (bits)"): [
-                float(distribution.surprisal_bits(z, step.token_id)) for z, step in zip(logits, path, strict=True)
-            ],
-            _("candidates"): [step.result.candidates for step in path],
+            _("the model's own"): [math.exp(step.log_prob) for step in path],
+            _("rank"): [step.rank for step in path],
+            _("surprisal (bits)"): [-step.log_prob / math.log(2) for step in path],
+            _("candidates"): [step.candidates for step in path],
             _("by hand"): [step.by_hand for step in path],
             "temperature": [s.temperature for s in settings],
             "top_k": [s.top_k or 0 for s in settings],

@@ -6,7 +6,6 @@ import math
 
 import streamlit as st
 
-from lmcore import distribution
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
 from pages.common import page
@@ -57,8 +56,7 @@ def show(run: GenerationRun) -> None:
 
 def mean_log_prob(path: list[Node]) -> float:
     """Return the mean of ln P of a branch's tokens under the model itself, at T = 1."""
-    losses = [float(distribution.loss_nats(step.result.start.logits, step.token_id)) for step in path]
-    return -math.fsum(losses) / len(losses) if losses else 0.0
+    return math.fsum(step.log_prob for step in path) / len(path) if path else 0.0
 
 
 def _walk(run: GenerationRun, leaf: Node) -> None:
@@ -92,7 +90,7 @@ def _tree(run: GenerationRun, present: Node, tip: Node) -> None:
             labels,
             [0.0 if node.parent is None else node.prob for node in nodes],
             [
-                label if node.result is None else f"{label} · {node.token_id} · {fmt_probability(node.prob)}"
+                label if node.parent is None else f"{label} · {node.token_id} · {fmt_probability(node.prob)}"
                 for label, node in zip(labels, nodes, strict=True)
             ],
             in_view=[id(node) in in_view for node in nodes],

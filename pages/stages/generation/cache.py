@@ -48,7 +48,9 @@ def _drawn(run: GenerationRun, path: list) -> None:
     """Say how long the tokens in view took, and hold their logits against one pass over the whole text."""
     ids = run.tree.ids(path[-1])[:-1]
     whole = session.logits(ids)[-len(path) :]
-    difference = max(float((step.result.start.logits - row).abs().max()) for step, row in zip(path, whole, strict=True))
+    difference = max(
+        float((run.result(step).start.logits - row).abs().max()) for step, row in zip(path, whole, strict=True)
+    )
     columns = st.columns(3)
     for column, used, name in zip(
         columns, (True, False), (_("A token took, with cache"), _("A token took, without")), strict=False

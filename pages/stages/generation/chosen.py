@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from lmcore import Reshaped, SamplingSettings, distribution
@@ -21,7 +23,7 @@ def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
     """Draw the distribution of a node, or with None of the token that comes next, and what can be done there."""
     if node is None and (run.end or run.running):
         return
-    result = run.next_result() if node is None else node.result
+    result = run.next_result() if node is None else run.result(node)
     position = len(run.tree.prompt_ids) + (run.node.depth if node is None else node.depth - 1)
     _facts(node, result, position)
     order = distribution.top(result.start.dense(), top_n).ids.tolist()
@@ -65,7 +67,6 @@ def _facts(node: Node | None, result: Reshaped, position: int) -> None:
     if node is None:
         st.markdown(_("**Position {position}, not drawn yet.**").format(position=position) + " " + candidates)
     else:
-        logits = result.start.logits
         drawn = _("Taken by hand") if node.by_hand else _("Drawn")
         st.markdown(
             _("**Position {position}: {token}**, id {token_id}. {drawn} with {settings}.").format(
@@ -79,8 +80,8 @@ def _facts(node: Node | None, result: Reshaped, position: int) -> None:
             + _("Probability {p}; the model's own {own}, rank {rank}, surprisal {bits}.").format(
                 p=fmt_probability(node.prob),
                 own=fmt_probability(float(result.initial_probs[node.token_id])),
-                rank=distribution.rank(logits, node.token_id),
-                bits=fmt_bits(float(distribution.surprisal_bits(logits, node.token_id))),
+                rank=node.rank,
+                bits=fmt_bits(-node.log_prob / math.log(2)),
             )
             + " "
             + candidates

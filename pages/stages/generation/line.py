@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
-from lmcore import Encoding, TextStream, distribution
+from lmcore import Encoding, TextStream
+from lmcore.generation.repetition import repeated_tail
 from lmcore.generation.run import GenerationRun
-from lmcore.generation.tree import Node, repeated_tail
+from lmcore.generation.tree import Node
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.theme import fmt_bits, fmt_probability
 from pages.live.generated_text import TextToken, generated_text
@@ -66,19 +69,17 @@ def _selected(run: GenerationRun, path: list[Node]) -> Node | None:
 
 
 def _token(step: Node, ahead: bool, colour: str, position: int) -> TextToken:
-    logits = step.result.start.logits
-    bits = float(distribution.surprisal_bits(logits, step.token_id))
-    rank = distribution.rank(logits, step.token_id)
+    bits = -step.log_prob / math.log(2)
     caption, strength = {
         "probability": (fmt_probability(step.prob), step.prob),
-        "rank": (f"#{rank}", 1 / rank),
+        "rank": (f"#{step.rank}", 1 / step.rank),
         "surprisal": (f"{bits:.2f}", bits / FULL_COLOUR_BITS),
     }[colour]
     hint = _("position {position}, id {token_id}: {probability}, rank {rank}, {bits}").format(
         position=position,
         token_id=step.token_id,
         probability=fmt_probability(step.prob),
-        rank=rank,
+        rank=step.rank,
         bits=fmt_bits(bits),
     )
     kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
@@ -125,7 +126,7 @@ def _repetition(drawn: list[Node]) -> None:
         return
     what = markdown_literal(b"".join(step.token for step in drawn[-period:]))
     sentence = _("The text repeats {text} over and over.").format(text=what)
-    if drawn[-1].result.candidates == 1:
+    if drawn[-1].candidates == 1:
         sentence += " " + _(
             "With one candidate at each step nothing leads out of the circle: the repetition trap of greedy decoding. "
             "Go back some tokens and raise the temperature."

@@ -35,6 +35,11 @@ def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
     return runs[key]
 
 
+def kept(model: str, prompt: str) -> GenerationRun | None:
+    """Return the run of a model and a prompt, where the session has one; looking changes nothing."""
+    return st.session_state.get(_RUNS, {}).get((model, prompt))
+
+
 def earlier() -> list[tuple[Key, GenerationRun]]:
     """Return the other runs of the session, the latest first."""
     return [(key, run) for key, run in reversed(st.session_state[_RUNS].items()) if key != st.session_state[_CURRENT]]

@@ -104,7 +104,7 @@ def test_settings_changed_while_running_hold_from_the_next_token(lm: lmcore.Lang
     run.settings = cold = lmcore.SamplingSettings(temperature=0.0, seed=11)
     run.tokens_per_second = 0
     wait(run)
-    used = [node.result.settings for node in run.tree.path(run.node)]
+    used = [node.settings for node in run.tree.path(run.node)]
     assert used[0] == SETTINGS and used[-1] == cold
     assert used == sorted(used, key=lambda settings: settings == cold)  # one change, no way back
 

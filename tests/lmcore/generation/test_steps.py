@@ -65,9 +65,7 @@ def test_a_generation_in_pieces_is_the_same_text(lm, prompt):
     whole = [step.token_id for step in generate(lm, prompt, SETTINGS, max_new_tokens=20)]
     generator, ids = new_generator(SETTINGS.seed), list(prompt)
     for count in (1, 4, 15):
-        steps = generate(
-            lm, ids, SETTINGS, max_new_tokens=count, generator=generator, prompt_length=len(prompt)
-        )
+        steps = generate(lm, ids, SETTINGS, max_new_tokens=count, generator=generator, prompt_length=len(prompt))
         ids += [step.token_id for step in steps]
     assert ids[len(prompt) :] == whole
 

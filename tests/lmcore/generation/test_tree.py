@@ -4,7 +4,8 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.generation.tree import GenerationTree, Node, repeated_tail
+from lmcore.generation.repetition import repeated_tail
+from lmcore.generation.tree import GenerationTree, Node
 
 SETTINGS = lmcore.SamplingSettings(temperature=0.8, top_p=0.9, repetition_penalty=1.2, seed=7)
 
@@ -69,7 +70,7 @@ def test_a_branch_keeps_both_and_the_numbers_of_the_stream(lm: lmcore.LanguageMo
     generator = lmcore.sampling.new_generator(7)
     uniforms = torch.rand(5, dtype=torch.float64, generator=generator)
     fifth = tree.path(branch)[4]
-    sums = fifth.result.probs.cumsum(0)
+    sums = tree.result(fifth).probs.cumsum(0)
     assert int((sums <= uniforms[4] * sums[-1]).sum()) == fifth.token_id
 
 
@@ -78,9 +79,9 @@ def test_a_node_keeps_the_distribution_and_settings_it_was_drawn_with(lm: lmcore
     first = tree.draw(tree.root, SETTINGS)
     cold = lmcore.SamplingSettings(temperature=0.0, seed=1)
     second = tree.draw(first, cold)
-    assert first.result.settings == SETTINGS and second.result.settings == cold
+    assert first.settings == SETTINGS and second.settings == cold
     logits = lm(tree.ids(first))[-1]
-    torch.testing.assert_close(second.result.start.logits, logits, atol=1e-5, rtol=0)
+    torch.testing.assert_close(tree.result(second).start.logits, logits, atol=1e-5, rtol=0)
     assert second.token_id == int(logits.argmax()) and second.prob == 1.0
 
 
@@ -92,7 +93,7 @@ def test_logits_after_branching_are_those_of_the_whole_text(lm: lmcore.LanguageM
     back = grow(tree, end, 2)
     for node in [*tree.path(branch), *tree.path(back)]:
         expected = lm(tree.ids(node.parent))[-1]
-        torch.testing.assert_close(node.result.start.logits, expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(tree.result(node).start.logits, expected, atol=1e-5, rtol=0)
 
 
 def test_the_context_is_full_one_token_after_its_end(lm: lmcore.LanguageModel) -> None:

@@ -1,0 +1,88 @@
+"""The logits after texts that share their beginnings: each computed once, kept while they fit, made again after."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from lmcore.kv_cache import KVCache
+from lmcore.language_model import LanguageModel
+
+MAX_BYTES = 128 * 2**20  # a row of logits over 262,144 tokens is one of these 128 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class NextLogits:
+    """Logits [vocab_size] of the token after a text, and the seconds the model took for them, 0 if not measured."""
+
+    logits: Tensor
+    seconds: float
+
+
+class LogitsStore:
+    """What comes next after a text, for texts that grow, go back and branch.
+
+    One KV cache serves them all: its part that a text shares with the one before is used again. The logits of the
+    texts asked for last are kept up to `max_bytes`.
+
+    Args:
+        lm: the language model.
+        max_bytes: how much memory the kept logits may take; the latest are kept in any case.
+    """
+
+    def __init__(self, lm: LanguageModel, max_bytes: int = MAX_BYTES) -> None:
+        self._lm = lm
+        self._max_bytes = max_bytes
+        self._n_bytes = 0
+        self._kept: OrderedDict[tuple[tuple[int, ...], bool], NextLogits] = OrderedDict()
+        self._cache: KVCache | None = None
+        self._cached_ids: list[int] = []
+
+    def get(self, ids: Sequence[int], use_cache: bool = True) -> NextLogits:
+        """Return the logits after a text, computed with the KV cache or by running the whole text.
+
+        Raises:
+            ValueError: for no ids, ids out of range or more than context_length.
+        """
+        key = (tuple(ids), use_cache)
+        if key not in self._kept:
+            started = time.perf_counter()
+            row = self._with_cache(list(ids), len(ids) - 1)[-1] if use_cache else self._lm(ids)[-1]
+            # A copy: one row of [S, V] would keep all of it in memory.
+            self._keep(key, NextLogits(row.clone(), time.perf_counter() - started))
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def fill(self, ids: Sequence[int], following: Sequence[int]) -> None:
+        """Compute, in one pass, the logits after a text and after each token of what follows it."""
+        whole = [*ids, *following][: self._lm.config.context_length]
+        for length, row in enumerate(self._with_cache(whole, len(ids) - 1), start=len(ids)):
+            key = (tuple(whole[:length]), True)
+            if key not in self._kept:
+                self._keep(key, NextLogits(row.clone(), 0.0))
+
+    def _keep(self, key: tuple[tuple[int, ...], bool], found: NextLogits) -> None:
+        self._kept[key] = found
+        self._n_bytes += found.logits.nbytes
+        while self._n_bytes > self._max_bytes and len(self._kept) > 1:
+            _key, oldest = self._kept.popitem(last=False)
+            self._n_bytes -= oldest.logits.nbytes
+
+    def _with_cache(self, ids: list[int], first: int) -> Tensor:
+        """Return the logits [len(ids) - first, vocab_size] of the positions from `first` on."""
+        if self._cache is None:
+            self._cache = self._lm.new_cache()
+        common = 0
+        while common < min(len(self._cached_ids), first) and self._cached_ids[common] == ids[common]:
+            common += 1
+        self._cache.truncate(common)
+        held, self._cached_ids = self._cached_ids, ids[:common]  # this is what is left should the pass fail
+        logits = self._lm(ids[common:], cache=self._cache)
+        # After a look back, what followed in the cache is still there and still right.
+        self._cached_ids = held if held[: len(ids)] == ids else ids
+        self._cache.length = len(self._cached_ids)
+        return logits[first - common :]
