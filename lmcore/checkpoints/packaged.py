@@ -50,14 +50,18 @@ class PackagedModel:
         """
         from lmcore.checkpoints.gguf_model import load_gguf  # needs the gguf package, which takes time to import
 
-        paths = [_path(*part) for part in self.parts]
-        found = [path for path in paths if path is not None]
-        if len(found) < len(paths):
+        return load_gguf(self.paths, self.name, dtype, said, self.filename, self._sha256())
+
+    @property
+    def paths(self) -> list[Path]:
+        """Where the parts of its file lie, in order; ValueError, saying what would install it, when one is missing."""
+        found = [path for path in (_path(*part) for part in self.parts) if path is not None]
+        if len(found) < len(self.parts):
             raise ValueError(
                 f"{self.name} is not installed; this brings it ({self.size / 1e6:.0f} MB, {self.licence}): "
                 f"{self.install}"
             )
-        return load_gguf(found, self.name, dtype, said, self.filename, self._sha256())
+        return found
 
     def _sha256(self) -> str | None:
         if self.sums is None or (path := _path(*self.sums)) is None:
