@@ -10,7 +10,7 @@ Norm = Literal["rmsnorm", "layernorm"]
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
 PositionEncodingName = Literal["rope", "learned", "sinusoidal", "alibi", "relative", "none"]
 RopeLayout = Literal["half_split", "interleaved"]
-RopeScalingKind = Literal["linear", "llama3"]
+RopeScalingKind = Literal["linear", "ntk", "yarn", "llama3"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "norm": get_args(Norm),
@@ -35,6 +35,11 @@ class RopeScaling:
     """How RoPE's frequencies are stretched for contexts longer than the trained one.
 
     "linear" divides every frequency by `factor` (Chen et al. 2023, "Extending Context Window").
+    "ntk" raises the base instead, so that the fastest pair keeps its frequency and the slowest is divided by `factor`
+    (Peng et al. 2023, "YaRN", section 3.1, definition 1: NTK-aware interpolation).
+    "yarn" keeps pairs that turn more than `high_frequency_factor` times within original_context_length, divides those
+    that turn less than `low_frequency_factor` times, and blends the pairs between by their index (section 3.2, beta and
+    alpha, and the ramp of its reference code). Its softmax is sharpened by `attention_factor`, see there.
     "llama3" leaves fast dimensions alone, divides slow ones by `factor`, and blends between; fast and
     slow are those whose wavelength is below original_context_length / high_frequency_factor and above
     original_context_length / low_frequency_factor (apply_scaling in the Llama 3.1 reference code).
@@ -46,10 +51,12 @@ class RopeScaling:
     kind: RopeScalingKind
     factor: float
     low_frequency_factor: float = 1.0
-    high_frequency_factor: float = 4.0
+    high_frequency_factor: float = None  # type: ignore[assignment]  # resolved below: 32 for "yarn", else 4
     original_context_length: int = 8192
 
     def __post_init__(self) -> None:
+        if self.high_frequency_factor is None:
+            object.__setattr__(self, "high_frequency_factor", 32.0 if self.kind == "yarn" else 4.0)
         if self.kind not in get_args(RopeScalingKind):
             raise ValueError(
                 f"rope_scaling.kind must be one of {', '.join(get_args(RopeScalingKind))}, got {self.kind!r}."
@@ -61,6 +68,17 @@ class RopeScaling:
                 f"rope_scaling.high_frequency_factor = {self.high_frequency_factor} must be above "
                 f"low_frequency_factor = {self.low_frequency_factor}."
             )
+
+    @property
+    def attention_factor(self) -> float:
+        """What YaRN multiplies rotated queries and keys by, 0.1 ln(factor) + 1 (section 3.4); 1 for the others.
+
+        RoPE's tables do not hold it: scores grow by its square, which belongs into `attention_scale`.
+
+        >>> round(RopeScaling(kind="yarn", factor=4.0).attention_factor, 4)
+        1.1386
+        """
+        return 0.1 * math.log(self.factor) + 1 if self.kind == "yarn" and self.factor > 1 else 1.0
 
 
 def _require_positive(name: str, value: object) -> None:

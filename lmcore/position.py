@@ -42,16 +42,35 @@ def rope_frequencies(d_head: int, base: float = 10_000.0, scaling: RopeScaling |
     >>> rope_frequencies(4).tolist()
     [1.0, 0.01]
     """
+    if scaling is not None and scaling.kind == "ntk" and d_head > 2:
+        base *= scaling.factor ** (d_head / (d_head - 2))
     frequencies = base ** -(torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
-    if scaling is None:
+    if scaling is None or scaling.kind == "ntk":
         return frequencies
     slowed = frequencies / scaling.factor
     if scaling.kind == "linear":
         return slowed
-    turns = scaling.original_context_length * frequencies / (2 * math.pi)  # over the context trained first
-    low, high = scaling.low_frequency_factor, scaling.high_frequency_factor
-    kept = ((turns - low) / (high - low)).clamp(0, 1)
+    kept = _kept_by_index(d_head, base, scaling) if scaling.kind == "yarn" else _kept_by_turns(frequencies, scaling)
     return kept * frequencies + (1 - kept) * slowed
+
+
+def _kept_by_turns(frequencies: Tensor, scaling: RopeScaling) -> Tensor:
+    """Return how much of each frequency is kept, 0 to 1: the more turns within the context trained first, the more."""
+    turns = scaling.original_context_length * frequencies / (2 * math.pi)
+    low, high = scaling.low_frequency_factor, scaling.high_frequency_factor
+    return ((turns - low) / (high - low)).clamp(0, 1)
+
+
+def _kept_by_index(d_head: int, base: float, scaling: RopeScaling) -> Tensor:
+    """Return the same by a ramp over the pairs, from the one that turns often to the one that hardly turns."""
+
+    def pair_that_turns(times: float) -> float:
+        return d_head * math.log(scaling.original_context_length / (times * 2 * math.pi)) / (2 * math.log(base))
+
+    first = max(math.floor(pair_that_turns(scaling.high_frequency_factor)), 0)
+    last = min(math.ceil(pair_that_turns(scaling.low_frequency_factor)), d_head - 1)
+    ramp = (torch.arange(d_head // 2, dtype=torch.float64) - first) / (last - first or 0.001)
+    return 1 - ramp.clamp(0, 1)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
@@ -75,6 +76,18 @@ def test_rope_tables_tell_all_positions_apart():
             {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
              "original_max_position_embeddings": 512},
         ),
+        (
+            RopeScaling(kind="yarn", factor=4.0, original_context_length=128),
+            {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128},
+        ),
+        (
+            RopeScaling(
+                kind="yarn", factor=40.0, low_frequency_factor=2.0, high_frequency_factor=16.0,
+                original_context_length=4096,
+            ),
+            {"rope_type": "yarn", "factor": 40.0, "beta_slow": 2, "beta_fast": 16,
+             "original_max_position_embeddings": 4096},
+        ),
     ],
 )  # fmt: skip
 def test_scaled_frequencies_equal_transformers(scaling, theirs):
@@ -82,8 +95,31 @@ def test_scaled_frequencies_equal_transformers(scaling, theirs):
         hidden_size=128, num_attention_heads=2, max_position_embeddings=4096,
         rope_parameters={"rope_theta": 500_000.0} | theirs,
     )  # fmt: skip
-    wanted = LlamaRotaryEmbedding(config).inv_freq
-    torch.testing.assert_close(rope_frequencies(64, 500_000.0, scaling).float(), wanted)
+    theirs = LlamaRotaryEmbedding(config)
+    torch.testing.assert_close(rope_frequencies(64, 500_000.0, scaling).float(), theirs.inv_freq)
+    assert scaling.attention_factor == pytest.approx(theirs.attention_scaling)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0, 7.5])
+def test_ntk_frequencies_equal_transformers_dynamic_ones_at_that_length(factor):
+    config = LlamaConfig(
+        hidden_size=128, num_attention_heads=2, max_position_embeddings=1000,
+        rope_parameters={"rope_theta": 10_000.0, "rope_type": "dynamic", "factor": 1.0},
+    )  # fmt: skip
+    wanted, _ = ROPE_INIT_FUNCTIONS["dynamic"](config, seq_len=int(1000 * factor))
+    ours = rope_frequencies(64, 10_000.0, RopeScaling(kind="ntk", factor=factor))
+    torch.testing.assert_close(ours.float(), wanted)
+    plain = rope_frequencies(64)
+    assert ours[0] == plain[0]
+    assert ours[-1].item() == pytest.approx(plain[-1].item() / factor)
+
+
+@pytest.mark.parametrize("kind", ["linear", "ntk", "yarn", "llama3"])
+def test_a_single_pair_and_a_tiny_context_have_finite_frequencies(kind):
+    for d_head in (2, 4):
+        scaling = RopeScaling(kind=kind, factor=4.0, original_context_length=1)
+        found = rope_frequencies(d_head, 10_000.0, scaling)
+        assert ((found > 0) & (found <= 1)).all()
 
 
 @pytest.mark.parametrize(
