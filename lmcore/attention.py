@@ -62,17 +62,15 @@ class Attention(nn.Module):
         q = self._split(self.q(x), self.n_heads)  # [..., H, S, d_head]
         k = self._split(self.k(x), self.n_kv_heads)  # [..., G, S, d_head]
         v = self._split(self.v(x), self.n_kv_heads)
-        trace.record("q", q, ("head", "position", "d_head"))
-        trace.record("k", k, ("kv_head", "position", "d_head"))
-        trace.record("v", v, ("kv_head", "position", "d_head"))
+        q = trace.record("q", q, ("head", "position", "d_head"))
+        k = trace.record("k", k, ("kv_head", "position", "d_head"))
+        v = trace.record("v", v, ("kv_head", "position", "d_head"))
         if self.q_norm is not None and self.k_norm is not None:
-            q, k = self.q_norm(q), self.k_norm(k)
-            trace.record("q_normed", q, ("head", "position", "d_head"))
-            trace.record("k_normed", k, ("kv_head", "position", "d_head"))
+            q = trace.record("q_normed", self.q_norm(q), ("head", "position", "d_head"))
+            k = trace.record("k_normed", self.k_norm(k), ("kv_head", "position", "d_head"))
         if context.rotation is not None:
-            q, k = context.rotation(q), context.rotation(k)
-            trace.record("q_rotated", q, ("head", "position", "d_head"))
-            trace.record("k_rotated", k, ("kv_head", "position", "d_head"))
+            q = trace.record("q_rotated", context.rotation(q), ("head", "position", "d_head"))
+            k = trace.record("k_rotated", context.rotation(k), ("kv_head", "position", "d_head"))
         if cache is not None:
             k, v = cache.extend(context.start, k, v)
 
@@ -82,17 +80,14 @@ class Attention(nn.Module):
             scores = soft_cap(scores, self.softcap)
         if context.score_bias is not None:
             scores = scores + context.score_bias
-        trace.record("scores", scores, ("head", "query", "key"))
+        scores = trace.record("scores", scores, ("head", "query", "key"))
         if context.hidden is not None:
             scores = scores.masked_fill(context.hidden, -math.inf)
-        trace.record("masked_scores", scores, ("head", "query", "key"))
-        pattern = scores.softmax(-1)
-        trace.record("pattern", pattern, ("head", "query", "key"))
+        scores = trace.record("masked_scores", scores, ("head", "query", "key"))
+        pattern = trace.record("pattern", scores.softmax(-1), ("head", "query", "key"))
         z = self._by_head(self._by_group(pattern) @ v)  # [..., H, S, d_head]
-        trace.record("z", z, ("head", "query", "d_head"))
-        out = self.out(z.transpose(-3, -2).flatten(-2))
-        trace.record("out", out, ("position", "d_model"))
-        return out
+        z = trace.record("z", z, ("head", "query", "d_head"))
+        return trace.record("out", self.out(z.transpose(-3, -2).flatten(-2)), ("position", "d_model"))
 
     def _split(self, x: Tensor, n_heads: int) -> Tensor:
         """[..., S, n_heads * d_head] -> [..., n_heads, S, d_head]."""

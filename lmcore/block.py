@@ -32,15 +32,12 @@ class Block(nn.Module):
         self, x: Tensor, context: AttentionContext, cache: LayerCache | None = None, trace: Recorder = SILENT
     ) -> Tensor:
         """Move the residual stream x [..., S, d_model] one block on."""
-        trace.record("resid_pre", x, ("position", "d_model"))
+        x = trace.record("resid_pre", x, ("position", "d_model"))
         attn_out = self.attn(self.attn_norm(x, trace.under("attn_norm")), context, cache, trace.under("attn"))
         if self.attn_post_norm is not None:
             attn_out = self.attn_post_norm(attn_out, trace.under("attn_post_norm"))
-        x = x + attn_out
-        trace.record("resid_mid", x, ("position", "d_model"))
+        x = trace.record("resid_mid", x + attn_out, ("position", "d_model"))
         mlp_out = self.mlp(self.mlp_norm(x, trace.under("mlp_norm")), trace.under("mlp"))
         if self.mlp_post_norm is not None:
             mlp_out = self.mlp_post_norm(mlp_out, trace.under("mlp_post_norm"))
-        x = x + mlp_out
-        trace.record("resid_post", x, ("position", "d_model"))
-        return x
+        return trace.record("resid_post", x + mlp_out, ("position", "d_model"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from lmcore.config import ModelConfig
 from lmcore.kv_cache import KVCache
 from lmcore.model import Model
 from lmcore.tokenizer import Tokenizer
-from lmcore.trace import Trace
+from lmcore.trace import Edit, Trace
 
 
 class LanguageModel:
@@ -37,22 +37,31 @@ class LanguageModel:
         """The model's config."""
         return self.model.config
 
-    def __call__(self, ids: Sequence[int] | Tensor, trace: Trace | None = None, cache: KVCache | None = None) -> Tensor:
+    def __call__(
+        self,
+        ids: Sequence[int] | Tensor,
+        trace: Trace | None = None,
+        cache: KVCache | None = None,
+        edits: Mapping[str, Edit] | None = None,
+    ) -> Tensor:
         """Return the logits of the next token at every position.
 
         Args:
             ids: token ids [S] or [B, S].
             trace: filled with every intermediate when given.
             cache: when given, ids continue the tokens it holds, and it is advanced.
+            edits: name of an intermediate -> a function of it whose result is put in its place. The model is left
+                as it is: `lm(ids, edits={"blocks.2.mlp.out": torch.zeros_like})` runs it once without that MLP.
 
         Returns:
             Logits float32 [S, vocab_size] or [B, S, vocab_size].
 
         Raises:
-            ValueError: for no ids, ids out of range, or more tokens than context_length.
+            ValueError: for no ids, ids out of range, more tokens than context_length, or edits of names that do not
+                occur.
         """
         with torch.inference_mode():
-            return self.model(torch.as_tensor(ids, dtype=torch.long), trace, cache).float()
+            return self.model(torch.as_tensor(ids, dtype=torch.long), trace, cache, edits).float()
 
     def new_cache(self, capacity: int | None = None) -> KVCache:
         """Return an empty KV cache for one sequence of up to `capacity` tokens (default: context_length)."""

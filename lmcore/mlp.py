@@ -36,15 +36,8 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Transform each position of x [..., S, d_model]; records `gate`, `pre`, `post` [..., S, d_mlp] and `out`."""
-        pre = self.up(x)
-        if self.gate is None:
-            post = self.activation(pre)
-        else:
-            gate = self.gate(x)
-            trace.record("gate", gate, ("position", "d_mlp"))
-            post = self.activation(gate) * pre
-        trace.record("pre", pre, ("position", "d_mlp"))
-        trace.record("post", post, ("position", "d_mlp"))
-        out = self.down(post)
-        trace.record("out", out, ("position", "d_model"))
-        return out
+        gate = None if self.gate is None else trace.record("gate", self.gate(x), ("position", "d_mlp"))
+        pre = trace.record("pre", self.up(x), ("position", "d_mlp"))
+        post = self.activation(pre) if gate is None else self.activation(gate) * pre
+        post = trace.record("post", post, ("position", "d_mlp"))
+        return trace.record("out", self.down(post), ("position", "d_model"))

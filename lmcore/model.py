@@ -35,12 +35,14 @@ Words. Every intermediate has one name, the same in code, on screen and in tests
     logits                          position, vocab
 
 With a batch of ids [B, S] a leading "batch" axis stands before all of these but position_bias,
-which all sequences share.
+which all sequences share. Each of them can be edited on its way, by the same name: `forward(ids, edits={name: f})`
+goes on with f(tensor) in the tensor's place.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from torch import Tensor, nn
 
@@ -52,7 +54,7 @@ from lmcore.kv_cache import KVCache
 from lmcore.linear import Linear
 from lmcore.norm import make_norm
 from lmcore.position import POSITION_ENCODINGS
-from lmcore.trace import Recorder, Trace
+from lmcore.trace import SILENT, Edit, Recorder, Trace
 
 
 class Model(nn.Module):
@@ -92,35 +94,44 @@ class Model(nn.Module):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
 
-    def forward(self, ids: Tensor, trace: Trace | None = None, cache: KVCache | None = None) -> Tensor:
+    def forward(
+        self,
+        ids: Tensor,
+        trace: Trace | None = None,
+        cache: KVCache | None = None,
+        edits: Mapping[str, Edit] | None = None,
+    ) -> Tensor:
         """Return the logits of the next token at every position.
 
         Args:
             ids: token ids [S] or [B, S].
             trace: filled with every intermediate when given.
             cache: when given, ids continue the tokens it holds, and it is advanced.
+            edits: name of an intermediate -> what is put in its place.
 
         Returns:
             Logits [S, vocab_size] or [B, S, vocab_size].
 
         Raises:
-            ValueError: for ids out of range or more tokens than context_length.
+            ValueError: for ids out of range, more tokens than context_length, or edits of names that do not occur.
         """
+        record = Recorder(trace, edits=edits)
+        logits = record.record("logits", self.unembed(self.hidden_state(ids, cache, record)), ("position", "vocab"))
+        record.check_edits_met()
+        return logits
+
+    def hidden_state(self, ids: Tensor, cache: KVCache | None = None, record: Recorder = SILENT) -> Tensor:
+        """Return what the head reads at every position, [..., S, d_model]; arguments and errors as in `forward`."""
         start, length = cache.length if cache is not None else 0, ids.shape[-1]
         self._check(ids, start, cache)
-        record = Recorder(trace)
 
-        x = self.token_embedding(ids)
-        record.record("token_embedding", x, ("position", "d_model"))
+        x = record.record("token_embedding", self.token_embedding(ids), ("position", "d_model"))
         if self.config.embedding_scale != 1.0:
             x = x * self.config.embedding_scale
         added = self.position.added(start, length)
         if added is not None:
-            record.record("position_embedding", added.expand_as(x), ("position", "d_model"))
-            x = x + added
-        everywhere, local = self._contexts(start, length)
-        if everywhere.score_bias is not None:
-            record.record("position_bias", everywhere.score_bias, ("head", "query", "key"))
+            x = x + record.record("position_embedding", added.expand_as(x), ("position", "d_model"))
+        everywhere, local = self._contexts(start, length, record)
         layer_caches = cache if cache is not None else [None] * len(self.blocks)
         for i, (block, layer_cache) in enumerate(zip(self.blocks, layer_caches, strict=True)):
             context = local if i in self.config.local_layers else everywhere
@@ -128,16 +139,19 @@ class Model(nn.Module):
         if cache is not None:
             cache.length += length
         x = self.final_norm(x, record.under("final_norm"))
-        record.record("hidden_state", x, ("position", "d_model"))
-        logits = self.head(x)
-        if self.config.logit_softcap is not None:
-            logits = soft_cap(logits, self.config.logit_softcap)
-        record.record("logits", logits, ("position", "vocab"))
-        return logits
+        return record.record("hidden_state", x, ("position", "d_model"))
 
-    def _contexts(self, start: int, length: int) -> tuple[AttentionContext, AttentionContext]:
+    def unembed(self, hidden: Tensor) -> Tensor:
+        """Return the logits [..., vocab_size] that the head reads off hidden states [..., d_model]."""
+        logits = self.head(hidden)
+        cap = self.config.logit_softcap
+        return logits if cap is None else soft_cap(logits, cap)
+
+    def _contexts(self, start: int, length: int, record: Recorder) -> tuple[AttentionContext, AttentionContext]:
         """Return what the blocks that see everything share, and what the local ones do."""
         position, bias = self.position, self.position.score_bias(start, length)
+        if bias is not None:
+            bias = record.record("position_bias", bias, ("head", "query", "key"))
         everywhere = AttentionContext(start, position.rotation(start, length), bias, hidden_keys(start, length))
         if not self.config.local_layers:
             return everywhere, everywhere

@@ -26,15 +26,19 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.zeros(size) if unit_offset else torch.ones(size))
         self.register_buffer("root_eps", torch.tensor(eps).sqrt(), persistent=False)
 
+    @property
+    def gain(self) -> Tensor:
+        """What the normalised vector is multiplied by, [size]."""
+        return 1 + self.weight if self.unit_offset else self.weight
+
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Normalise x [..., d_model]; records `scale` [...], what x is divided by, and `out`."""
         wide = x.to(torch.promote_types(x.dtype, torch.float32))  # half precision would lose the sum of squares
         root_mean_square = torch.linalg.vector_norm(wide, dim=-1, keepdim=True) / math.sqrt(x.shape[-1])
         scale = torch.hypot(root_mean_square, self.root_eps)  # sqrt(mean(x^2) + eps), in fewer and faster steps
-        out = (wide / scale).to(x.dtype) * (1 + self.weight if self.unit_offset else self.weight)
-        trace.record("scale", scale.squeeze(-1), ("position",))
-        trace.record("out", out, ("position", "d_model"))
-        return out
+        scale = trace.record("scale", scale.squeeze(-1), ("position",)).unsqueeze(-1)
+        out = (wide / scale).to(x.dtype) * self.gain
+        return trace.record("out", out, ("position", "d_model"))
 
 
 class LayerNorm(nn.Module):
@@ -49,16 +53,19 @@ class LayerNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(size))
         self.bias = nn.Parameter(torch.zeros(size)) if bias else None
 
+    @property
+    def gain(self) -> Tensor:
+        """What the normalised vector is multiplied by, [size]."""
+        return self.weight
+
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Normalise x [..., d_model]; records `scale` [...], what x - mean is divided by, and `out`."""
         variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
-        scale = variance.add_(self.eps).sqrt_()
+        scale = trace.record("scale", variance.add_(self.eps).sqrt_().squeeze(-1), ("position",)).unsqueeze(-1)
         out = (x - mean) / scale * self.weight
         if self.bias is not None:
             out = out + self.bias
-        trace.record("scale", scale.squeeze(-1), ("position",))
-        trace.record("out", out, ("position", "d_model"))
-        return out
+        return trace.record("out", out, ("position", "d_model"))
 
 
 def make_norm(config: ModelConfig) -> RMSNorm | LayerNorm:

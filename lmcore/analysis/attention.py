@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
+from lmcore.attention import soft_cap
+from lmcore.config import ModelConfig
 from lmcore.trace import Trace
 
 
@@ -17,13 +18,14 @@ class QueryAttention:
 
     Attributes:
         kv_head: which key/value head this head reads (its own, unless heads share).
-        q: [d_head], the query as it meets the keys (after RoPE where there is one).
+        q: [d_head], the query as it meets the keys (after q/k norm and RoPE where there are any).
         k: [S, d_head], the keys, likewise.
         products: [S], q · k.
-        scaled: [S], q · k / sqrt(d_head).
+        scale: what the products are multiplied by: 1 / sqrt(d_head), unless the model has a scale of its own.
+        scaled: [S], q · k times scale, soft-capped where the model does so.
         bias: [S], what the position encoding adds to the scores (alibi, relative); None for the others.
         scores: [S], scaled + bias.
-        hidden: bool [S], True for the keys in the query's future.
+        hidden: bool [S], True for the keys in the query's future and those a local block's window leaves out.
         weights: [S], softmax of the scores over the keys that are not hidden; 0 for those that are.
         v: [S, d_head], the values.
         weighted_values: [S, d_head], weight times value.
@@ -34,6 +36,7 @@ class QueryAttention:
     q: Tensor
     k: Tensor
     products: Tensor
+    scale: float
     scaled: Tensor
     bias: Tensor | None
     scores: Tensor
@@ -44,11 +47,12 @@ class QueryAttention:
     z: Tensor
 
 
-def attention_of_query(trace: Trace, block: int, head: int, position: int) -> QueryAttention:
+def attention_of_query(trace: Trace, config: ModelConfig, block: int, head: int, position: int) -> QueryAttention:
     """Work out the attention of one query in float64 from the traced q, k and v (Vaswani et al. 2017, eq. 1).
 
     Args:
         trace: of a pass over one sequence.
+        config: of the model traced.
         block: index of the block.
         head: index of the query head.
         position: the query's position.
@@ -58,16 +62,20 @@ def attention_of_query(trace: Trace, block: int, head: int, position: int) -> Qu
         IndexError: it has no such head or position.
     """
     attn = f"blocks.{block}.attn"
-    rotated = "_rotated" if f"{attn}.q_rotated" in trace else ""
-    queries, keys = trace[f"{attn}.q{rotated}"], trace[f"{attn}.k{rotated}"]
+    last = next(stage for stage in ("_rotated", "_normed", "") if f"{attn}.q{stage}" in trace)
+    queries, keys = trace[f"{attn}.q{last}"], trace[f"{attn}.k{last}"]
     kv_head = head // (len(queries) // len(keys))
     q, k = queries[head, position].double(), keys[kv_head].double()
     v = trace[f"{attn}.v"][kv_head].double()
     products = k @ q
-    scaled = products / math.sqrt(len(q))
+    scale = 1 / math.sqrt(config.d_head) if config.attention_scale is None else config.attention_scale
+    scaled = products * scale
+    if config.attention_softcap is not None:
+        scaled = soft_cap(scaled, config.attention_softcap)
     bias = trace["position_bias"][head, position].double() if "position_bias" in trace else None
     scores = scaled if bias is None else scaled + bias
-    hidden = torch.arange(len(k)) > position
+    hidden = trace[f"{attn}.masked_scores"][head, position].isneginf()
     weights = scores.masked_fill(hidden, -math.inf).softmax(-1)
     weighted = weights[:, None] * v
-    return QueryAttention(kv_head, q, k, products, scaled, bias, scores, hidden, weights, v, weighted, weighted.sum(0))
+    z = weighted.sum(0)
+    return QueryAttention(kv_head, q, k, products, scale, scaled, bias, scores, hidden, weights, v, weighted, z)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lmcore.block import Block
 from lmcore.model import Model
-from lmcore.norm import LayerNorm
+from lmcore.norm import LayerNorm, RMSNorm
 from lmcore.trace import Trace
 
 
@@ -20,9 +20,10 @@ class Attribution:
 
     Attributes:
         components: n names: "token_embedding", "position_embedding", "blocks.i.attn.head.h", "blocks.i.mlp", and
-            the biases "blocks.i.attn.out.bias", "blocks.i.mlp.down.bias", "final_norm.bias", "head.bias".
+            the biases "blocks.i.attn.out.bias", "blocks.i.mlp.down.bias", "final_norm.bias", "head.bias", and those of
+            the norms after attention and MLP, where there are any.
         contributions: float64 [n, tokens].
-        logits: float64 [tokens], the model's own logits.
+        logits: float64 [tokens], the model's own logits; before the soft cap, where there is one.
         remainder: float64 [tokens], logits minus the sum of the contributions: float32 rounding in the model.
     """
 
@@ -36,9 +37,11 @@ def attribute(model: Model, trace: Trace, position: int, token_ids: Sequence[int
     """Split logits at a position exactly, through the final norm with its scale held as it was.
 
     Everything before the final norm is a sum. The norm divides that sum by one number, the recorded scale; with the
-    number held fixed it is linear, and so is the head. Each term's share is what the head reads of it alone. It says
-    what wrote a logit directly, not what would happen without the component: the scale, and all later components,
-    would then differ. (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", logit attribution.)
+    number held fixed it is linear, and so is the head. Each term's share is what the head reads of it alone. Where
+    attention and MLP are normed before they are added (Gemma's sandwich norms), those scales are held fixed as well.
+    It says what wrote a logit directly, not what would happen without the component: the scales, and all later
+    components, would then differ. (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", logit
+    attribution.)
 
     Args:
         model: the model traced.
@@ -56,17 +59,16 @@ def attribute(model: Model, trace: Trace, position: int, token_ids: Sequence[int
         rows = model.head.weight[list(token_ids)].double()  # [tokens, d_model]
         names, written = zip(*_written(model, trace, position), strict=True)
         norm = model.final_norm
-        vectors = torch.stack(written)  # [n, d_model]
-        if isinstance(norm, LayerNorm):
-            vectors = vectors - vectors.mean(-1, keepdim=True)
-        vectors = vectors / trace["final_norm.scale"][position].double() * norm.weight.double()
-        contributions = vectors @ rows.T
+        contributions = _normed(torch.stack(written), norm, trace["final_norm.scale"][position]) @ rows.T
         if isinstance(norm, LayerNorm) and norm.bias is not None:
             names, contributions = (*names, "final_norm.bias"), _append(contributions, rows @ norm.bias.double())
         if model.head.bias is not None:
             bias = model.head.bias[list(token_ids)].double()
             names, contributions = (*names, "head.bias"), _append(contributions, bias)
         logits = trace["logits"][position, list(token_ids)].double()
+        cap = model.config.logit_softcap
+        if cap is not None:
+            logits = cap * torch.atanh(logits / cap)
         return Attribution(names, contributions, logits, logits - contributions.sum(0))
 
 
@@ -81,14 +83,32 @@ def _written(model: Model, trace: Trace, position: int) -> Iterator[tuple[str, T
         out, down = block.attn.out, block.mlp.down
         by_head = out.weight.double().unflatten(-1, (config.n_heads, config.d_head))  # [d_model, H, d_head]
         heads = torch.einsum("hd,mhd->hm", trace[f"blocks.{i}.attn.z"][:, position].double(), by_head)
-        for head, vector in enumerate(heads):
-            yield f"blocks.{i}.attn.head.{head}", vector
+        attn = {f"blocks.{i}.attn.head.{head}": vector for head, vector in enumerate(heads)}
         if out.bias is not None:
-            yield f"blocks.{i}.attn.out.bias", out.bias.double()
-        mlp = trace[f"blocks.{i}.mlp.out"][position].double()
-        yield f"blocks.{i}.mlp", mlp if down.bias is None else mlp - down.bias.double()
+            attn[f"blocks.{i}.attn.out.bias"] = out.bias.double()
+        yield from _added(attn, block.attn_post_norm, f"blocks.{i}.attn_post_norm", trace, position)
+        mlp = {f"blocks.{i}.mlp": trace[f"blocks.{i}.mlp.out"][position].double()}
         if down.bias is not None:
-            yield f"blocks.{i}.mlp.down.bias", down.bias.double()
+            mlp[f"blocks.{i}.mlp"] -= down.bias.double()
+            mlp[f"blocks.{i}.mlp.down.bias"] = down.bias.double()
+        yield from _added(mlp, block.mlp_post_norm, f"blocks.{i}.mlp_post_norm", trace, position)
+
+
+def _added(
+    written: dict[str, Tensor], norm: RMSNorm | LayerNorm | None, name: str, trace: Trace, position: int
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield what a part wrote as it is added to the stream: through the norm after it, where there is one."""
+    for component, vector in written.items():
+        yield component, vector if norm is None else _normed(vector, norm, trace[f"{name}.scale"][position])
+    if isinstance(norm, LayerNorm) and norm.bias is not None:
+        yield f"{name}.bias", norm.bias.double()
+
+
+def _normed(vectors: Tensor, norm: RMSNorm | LayerNorm, scale: Tensor) -> Tensor:
+    """Return the share of each vector [..., d_model] in a norm's output, its bias left out, the scale held fixed."""
+    if isinstance(norm, LayerNorm):
+        vectors = vectors - vectors.mean(-1, keepdim=True)
+    return vectors / scale.double() * norm.gain.double()
 
 
 def _append(contributions: Tensor, row: Tensor) -> Tensor:

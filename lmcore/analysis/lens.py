@@ -52,7 +52,7 @@ def logit_lens(model: Model, trace: Trace, target_id: int) -> Iterator[LensLayer
         raise ValueError(f"target_id is {target_id}: ids run from 0 to {model.config.vocab_size - 1}.")
     for name in residual_states(trace):
         with torch.inference_mode():
-            logits = model.head(model.final_norm(trace[name])).float()
+            logits = model.unembed(model.final_norm(trace[name])).float()
             log_probs = log_softmax(logits)
             top = log_probs.max(-1)
             target = torch.full(logits.shape[:-1], target_id)

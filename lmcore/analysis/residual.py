@@ -38,7 +38,7 @@ def residual_states(trace: Trace) -> tuple[str, ...]:
 def residual_stream(trace: Trace) -> ResidualStream:
     """Measure the residual stream of a pass over one sequence."""
     states = residual_states(trace)
-    additions = tuple(name for name in trace if name.endswith((".attn.out", ".mlp.out")))
+    additions = tuple(_added_before(trace, name) for name in states[1:])
     vectors = torch.stack([trace[name].double() for name in states])  # [state, S, d_model]
     added = torch.stack([trace[name].double() for name in additions])
     return ResidualStream(
@@ -46,10 +46,19 @@ def residual_stream(trace: Trace) -> ResidualStream:
     )
 
 
+def _added_before(trace: Trace, state: str) -> str:
+    """Return the name of what was added to give a state: with norms after attention and MLP, what they put out."""
+    block, place = state.rsplit(".", 1)
+    part = {"resid_mid": "attn", "resid_post": "mlp"}[place]
+    normed = f"{block}.{part}_post_norm.out"
+    return normed if normed in trace else f"{block}.{part}.out"
+
+
 def norm_scales(trace: Trace) -> tuple[tuple[str, ...], Tensor]:
-    """Return what each norm layer divides by: names of the 2 L + 1 norms, and float64 [2 L + 1, S].
+    """Return what each norm that reads the stream divides by: names of the 2 L + 1 norms, and float64 [2 L + 1, S].
 
     RMSNorm divides by the root mean square of the vector, LayerNorm by the standard deviation of its components.
+    Norms of what attention and MLP put out (sandwich norms) read no state of the stream and are left out.
     """
-    names = tuple(name for name in trace if name.endswith(".scale"))
+    names = tuple(name for name in trace if name.endswith((".attn_norm.scale", ".mlp_norm.scale", "final_norm.scale")))
     return names, torch.stack([trace[name].double() for name in names])

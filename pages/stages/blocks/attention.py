@@ -53,7 +53,7 @@ def patterns(chosen: Chosen) -> None:
 
 def one_query(chosen: Chosen) -> None:
     """Work out the attention of the chosen query."""
-    step = attention_of_query(chosen.trace, chosen.layer, chosen.head, chosen.position)
+    step = attention_of_query(chosen.trace, chosen.config, chosen.layer, chosen.head, chosen.position)
     st.subheader(_("One query, worked out"), anchor=False)
     _worked_equation(step, chosen)
     kept = _keys_to_draw(step)
@@ -182,6 +182,6 @@ def snippet(chosen: Chosen) -> str:
     return chosen.snippet(
         f'pattern = trace["blocks.{chosen.layer}.attn.pattern"][{chosen.head}]    # [query, key]\n'
         "step = lmcore.analysis.attention_of_query(\n"
-        f"    trace, block={chosen.layer}, head={chosen.head}, position={chosen.position}\n)\n"
+        f"    trace, lm.config, block={chosen.layer}, head={chosen.head}, position={chosen.position}\n)\n"
         "print(step.scores, step.weights, step.z)"
     ).replace("import lmcore\n", "import lmcore.analysis\n")

@@ -19,6 +19,15 @@ CONFIGS = {
         "gated_mlp": False, "attention_bias": True, "attention_out_bias": True, "mlp_bias": True, "head_bias": True,
     },
     "layernorm without bias": {"position_encoding": "none", "norm": "layernorm", "activation": "relu"},
+    "gemma-like": {
+        "sandwich_norm": True, "norm_unit_offset": True, "qk_norm": True, "n_kv_heads": 1, "embedding_scale": 4.0,
+        "activation": "gelu_tanh", "local_layers": (0, 2), "sliding_window": 3, "rope_base_local": 100.0,
+        "attention_scale": 0.4, "attention_softcap": 5.0, "logit_softcap": 30.0,
+    },
+    "normed keys without rope, sandwich layernorm": {
+        "qk_norm": True, "position_encoding": "none", "norm": "layernorm", "norm_bias": True, "sandwich_norm": True,
+        "mlp_bias": True, "attention_out_bias": True,
+    },
 }  # fmt: skip
 IDS = [3, 1, 4, 1, 5, 9, 2]
 

@@ -12,21 +12,22 @@ from tests.lmcore.analysis.models import CONFIGS, IDS, traced
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_step_is_the_models(name: str) -> None:
-    _model, trace = traced(name)
+    model, trace = traced(name)
+    window = model.config.sliding_window or len(IDS)  # block 2 is a local one
     for head, position in [(0, 0), (1, 3), (3, 6)]:
-        step = attention_of_query(trace, 2, head, position)
+        step = attention_of_query(trace, model.config, 2, head, position)
         close = lambda mine, theirs: torch.testing.assert_close(mine.float(), theirs, atol=1e-4, rtol=1e-4)  # noqa: E731
         close(step.scores, trace["blocks.2.attn.scores"][head, position])
         close(step.weights, trace["blocks.2.attn.pattern"][head, position])
         close(step.z, trace["blocks.2.attn.z"][head, position])
-        assert step.hidden.tolist() == [key > position for key in range(len(IDS))]
+        assert step.hidden.tolist() == [key > position or key <= position - window for key in range(len(IDS))]
         assert (step.weights[step.hidden] == 0).all()
 
 
 def test_grouped_heads_read_the_head_they_share_and_numpy_agrees() -> None:
-    _model, trace = traced("rope, grouped heads")
-    step = attention_of_query(trace, 1, 3, 4)
-    assert [attention_of_query(trace, 1, head, 4).kv_head for head in range(4)] == [0, 0, 1, 1]
+    model, trace = traced("rope, grouped heads")
+    step = attention_of_query(trace, model.config, 1, 3, 4)
+    assert [attention_of_query(trace, model.config, 1, head, 4).kv_head for head in range(4)] == [0, 0, 1, 1]
     q = trace["blocks.1.attn.q_rotated"].double().numpy()[3, 4]
     k = trace["blocks.1.attn.k_rotated"].double().numpy()[1]
     v = trace["blocks.1.attn.v"].double().numpy()[1]
@@ -38,9 +39,17 @@ def test_grouped_heads_read_the_head_they_share_and_numpy_agrees() -> None:
 
 
 def test_the_bias_of_the_position_encoding_is_named_apart() -> None:
-    _model, trace = traced("alibi")
-    step = attention_of_query(trace, 0, 1, 5)
+    model, trace = traced("alibi")
+    step = attention_of_query(trace, model.config, 0, 1, 5)
     # 4 heads: slopes 1/4, 1/16, ...; head 1 at distance 3 loses 3/16
     assert step.bias is not None and step.bias[2].item() == pytest.approx(-3 / 16)
     torch.testing.assert_close(step.scores, step.scaled + step.bias)
-    assert attention_of_query(traced("rope, grouped heads")[1], 0, 1, 5).bias is None
+    model, trace = traced("rope, grouped heads")
+    assert attention_of_query(trace, model.config, 0, 1, 5).bias is None
+
+
+def test_a_scale_and_a_soft_cap_of_the_models_own() -> None:
+    model, trace = traced("gemma-like")
+    step = attention_of_query(trace, model.config, 1, 2, 6)
+    assert step.scale == 0.4
+    np.testing.assert_allclose(step.scaled, 5 * np.tanh(step.products.numpy() * 0.4 / 5), rtol=1e-12)

@@ -26,16 +26,18 @@ def numpy_norm(model, x: np.ndarray) -> np.ndarray:
     norm = model.final_norm
     if model.config.norm == "layernorm":
         x = x - x.mean(-1, keepdims=True)
-    out = x / np.sqrt((x**2).mean(-1, keepdims=True) + model.config.norm_eps) * norm.weight.detach().double().numpy()
+    gain = norm.weight.detach().double().numpy() + (1 if model.config.norm_unit_offset else 0)
+    out = x / np.sqrt((x**2).mean(-1, keepdims=True) + model.config.norm_eps) * gain
     return out + norm.bias.detach().double().numpy() if getattr(norm, "bias", None) is not None else out
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_residual_stream_against_numpy(name: str) -> None:
-    _model, trace = traced(name)
+    model, trace = traced(name)
     stream = residual_stream(trace)
     assert stream.states[:3] == ("blocks.0.resid_pre", "blocks.0.resid_mid", "blocks.0.resid_post")
-    assert stream.additions[:3] == ("blocks.0.attn.out", "blocks.0.mlp.out", "blocks.1.attn.out")
+    after = "_post_norm" if model.config.sandwich_norm else ""  # what is added is normed once more
+    assert stream.additions[:3] == tuple(f"blocks.{part}{after}.out" for part in ("0.attn", "0.mlp", "1.attn"))
     assert stream.norms.shape == (7, len(IDS)) and stream.added_norms.shape == stream.cosines.shape == (6, len(IDS))
     states = [trace[state].double().numpy() for state in stream.states]
     for index, (before, after) in enumerate(zip(states, states[1:], strict=False)):
@@ -89,6 +91,8 @@ def test_lens_against_numpy_and_the_last_layer_is_the_model(name: str) -> None:
     bias = 0 if model.head.bias is None else model.head.bias.detach().double().numpy()
     for layer in layers:
         logits = numpy_norm(model, trace[layer.state].double().numpy()) @ weight.T + bias
+        cap = model.config.logit_softcap
+        logits = logits if cap is None else cap * np.tanh(logits / cap)
         probs = np.exp(logits - logits.max(1, keepdims=True))
         probs /= probs.sum(1, keepdims=True)
         assert layer.top_ids.tolist() == probs.argmax(1).tolist()
@@ -105,7 +109,9 @@ def test_read_out_splits_the_models_logits(name: str) -> None:
     model, trace = traced(name)
     h = trace["hidden_state"][4]
     out = read_out(h, model.head.weight, model.head.bias)
-    torch.testing.assert_close(out.logits.float(), trace["logits"][4], atol=1e-4, rtol=1e-4)
+    cap = model.config.logit_softcap
+    logits = out.logits if cap is None else cap * (out.logits / cap).tanh()
+    torch.testing.assert_close(logits.float(), trace["logits"][4], atol=1e-4, rtol=1e-4)
     products = out.length * out.row_lengths * out.cosines
     torch.testing.assert_close(products, out.products)
     assert (out.bias is None) == (not model.config.head_bias)
