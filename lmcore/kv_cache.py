@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -50,8 +51,11 @@ class KVCache:
             raise ValueError(f"capacity must be at least 1 token, got {capacity}.")
         self.length = 0
         shape = (config.n_layers, 2, *batch, config.n_kv_heads, self.capacity, config.d_head)
-        self._buffer = torch.zeros(shape, dtype=dtype)
-        self._layers = [LayerCache(keys, values) for keys, values in self._buffer]
+        self._hold(torch.zeros(shape, dtype=dtype))
+
+    def _hold(self, buffer: Tensor) -> None:
+        self._buffer = buffer
+        self._layers = [LayerCache(keys, values) for keys, values in buffer]
 
     def __iter__(self) -> Iterator[LayerCache]:
         """Iterate over the caches of the blocks, in order."""
@@ -66,6 +70,18 @@ class KVCache:
         if not 0 <= length <= self.length:
             raise ValueError(f"length must lie between 0 and the {self.length} tokens in the cache, got {length}.")
         self.length = length
+
+    def select(self, rows: Sequence[int]) -> KVCache:
+        """Return a new cache for a batch [len(rows)] in which sequence i is a copy of row rows[i] of this one.
+
+        A cache of a single sequence counts as a batch of one. So one prompt can be continued in several ways, and
+        of several continuations some kept, others doubled (beam search).
+        """
+        selected = copy.copy(self)
+        with torch.inference_mode():
+            batch = self._buffer if self._buffer.dim() == 6 else self._buffer.unsqueeze(2)  # [L, 2, B, G, K, d_head]
+            selected._hold(batch[:, :, list(rows)])
+        return selected
 
     @property
     def nbytes(self) -> int:

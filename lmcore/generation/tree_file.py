@@ -198,7 +198,9 @@ def _node(value: Any, n: int, settings: list[SamplingSettings], vocab_size: int)
 def _settings_out(settings: SamplingSettings) -> dict[str, Any]:
     values = {each.name: getattr(settings, each.name) for each in fields(SamplingSettings)}
     values["rules"] = {each.name: getattr(settings.rules, each.name) for each in fields(Rules)}
-    values["logit_bias"] = [[token, "-inf" if math.isinf(bias) else bias] for token, bias in settings.logit_bias]
+    values["logit_bias"] = [
+        [token, "-inf" if math.isinf(bias) else bias] for token, bias in dict(settings.logit_bias).items()
+    ]
     return values
 
 

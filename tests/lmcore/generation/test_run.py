@@ -145,3 +145,46 @@ def test_an_error_in_the_thread_is_kept(lm: lmcore.LanguageModel) -> None:
     while run.running:
         time.sleep(0.01)
     assert "1000000" in run.error
+
+
+def test_pruning_moves_the_place_and_undo_brings_all_back(lm: lmcore.LanguageModel) -> None:
+    run = make(lm)
+    run.start()
+    wait(run)
+    end = run.node
+    fork = run.tree.path(end)[3]
+    run.take(fork, (run.tree.path(end)[4].token_id + 1) % lm.config.vocab_size)
+    taken = run.node
+    run.step()
+    branch = run.node
+    run.prune(taken)
+    assert run.node is fork and run.tip is end and run.tree.leaves() == [end]
+    run.prune(run.tree.path(end)[0])
+    assert run.node is run.tip is run.tree.root and run.tree.leaves() == [run.tree.root]
+    run.undo_prune()
+    assert run.node is run.tip is end
+    run.undo_prune()
+    assert run.node is run.tip is branch and run.tree.leaves() == [end, branch] and run.pruned == []
+
+
+def test_pruning_another_branch_leaves_the_place(lm: lmcore.LanguageModel) -> None:
+    run = make(lm)
+    run.start()
+    wait(run)
+    end = run.node
+    run.take(run.tree.path(end)[3], (run.tree.path(end)[4].token_id + 1) % lm.config.vocab_size)
+    here = run.node
+    run.prune(run.tree.branch_start(end))
+    assert run.node is run.tip is here
+
+
+def test_asking_to_stop_does_not_wait(lm: lmcore.LanguageModel) -> None:
+    lock = threading.Lock()
+    run = GenerationRun(lm, [5, 6, 7], (), lock)
+    run.settings = SETTINGS
+    with lock:  # the model is busy with something else
+        run.start()
+        run.ask_to_stop()
+        assert run.running
+    wait(run)
+    assert run.node.depth <= 1

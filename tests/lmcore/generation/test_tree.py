@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.generation.repetition import repeated_tail
 from lmcore.generation.tree import GenerationTree, Node
 
 SETTINGS = lmcore.SamplingSettings(temperature=0.8, top_p=0.9, repetition_penalty=1.2, seed=7)
@@ -116,8 +115,52 @@ def test_bad_choices_are_refused(lm: lmcore.LanguageModel) -> None:
     assert tree.root.children == []
 
 
-def test_repeated_tail_takes_the_shortest_period() -> None:
-    assert repeated_tail([1, 1, 1, 1, 1, 1]) == 1
-    assert repeated_tail([9, 1, 2, 3, 1, 2, 3, 1, 2, 3]) == 3
-    assert repeated_tail([1, 2, 1, 2]) == 0 and repeated_tail([1, 2, 1, 2], times=2) == 2
-    assert repeated_tail([1, 2, 1, 2, 1, 2, 3]) == 0 and repeated_tail([]) == 0
+def test_a_pruned_branch_is_gone_until_it_is_put_back(lm: lmcore.LanguageModel) -> None:
+    tree = GenerationTree(lm, [5])
+    end = grow(tree, tree.root, 4)
+    second = tree.path(end)[1]
+    branch = grow(tree, tree.take(second, 333, SETTINGS), 2)
+    assert tree.branch_start(branch) is tree.path(branch)[2] and tree.branch_start(end) is tree.path(end)[2]
+    pruned = tree.prune(tree.branch_start(end))
+    assert tree.leaves() == [branch] and tree.branch_start(branch) is tree.path(branch)[0]
+    tree.graft(pruned)
+    assert tree.leaves() == [end, branch]  # where it was, not at the end
+    with pytest.raises(ValueError, match="root"):
+        tree.prune(tree.root)
+    assert tree.branch_start(tree.root) is tree.root
+
+
+def test_a_name_stays_with_its_branch(lm: lmcore.LanguageModel) -> None:
+    tree = GenerationTree(lm, [5])
+    end = grow(tree, tree.root, 3)
+    end.name = "first"
+    longer = grow(tree, end, 2)
+    assert tree.branch_name(longer) == "first"  # it has grown since
+    branch = tree.take(end, 333, SETTINGS)
+    assert tree.branch_name(branch) == tree.branch_name(longer) == ""  # it was the part that both share
+    branch.name = "second"
+    assert tree.branch_name(grow(tree, branch, 1)) == "second"
+
+
+def test_nodes_come_parents_first(lm: lmcore.LanguageModel) -> None:
+    tree = GenerationTree(lm, [5])
+    end = grow(tree, tree.root, 3)
+    tree.take(tree.path(end)[0], 333, SETTINGS)
+    nodes = tree.nodes()
+    assert nodes[0] is tree.root and len(nodes) == 5
+    assert all(nodes.index(node.parent) < index for index, node in enumerate(nodes) if node.parent)
+
+
+def test_the_root_has_no_distribution_of_its_own(lm: lmcore.LanguageModel) -> None:
+    tree = GenerationTree(lm, [5])
+    with pytest.raises(ValueError, match="root"):
+        tree.result(tree.root)
+
+
+def test_numbers_of_a_node_are_those_of_its_distribution(lm: lmcore.LanguageModel) -> None:
+    tree = GenerationTree(lm, [5, 6])
+    for node in tree.path(grow(tree, tree.root, 5)):
+        result, logits = tree.result(node), lm(tree.ids(node.parent))[-1].double()
+        assert node.prob == float(result.probs[node.token_id]) and node.candidates == result.candidates
+        assert node.log_prob == pytest.approx(float(logits.log_softmax(0)[node.token_id]), abs=1e-4)
+        assert node.rank == 1 + int((logits > logits[node.token_id]).sum())

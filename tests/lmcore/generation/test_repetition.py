@@ -1,0 +1,38 @@
+"""Circles are found where they begin, and in the text of a real model."""
+
+import pytest
+
+import lmcore
+from lmcore.generation.repetition import Loop, find_loop, repeated_tail
+
+
+def test_repeated_tail_takes_the_shortest_period() -> None:
+    assert repeated_tail([1, 1, 1, 1, 1, 1]) == 1
+    assert repeated_tail([9, 1, 2, 3, 1, 2, 3, 1, 2, 3]) == 3
+    assert repeated_tail([1, 2, 1, 2]) == 0 and repeated_tail([1, 2, 1, 2], times=2) == 2
+    assert repeated_tail([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("ids", "loop"),
+    [
+        ([9, 8, 1, 2, 1, 2, 1, 2], Loop(2, 2, 3)),
+        ([9, 2, 1, 2, 1, 2, 1, 2], Loop(1, 2, 3)),  # it begins in the middle of a round
+        ([5, 5, 5], Loop(0, 1, 3)),
+        ([1, 2, 3], None),
+        ([], None),
+    ],
+)
+def test_a_circle_is_followed_back_to_its_beginning(ids: list[int], loop: Loop | None) -> None:
+    assert find_loop(ids) == loop
+
+
+def test_greedy_text_of_the_small_world_goes_round() -> None:
+    lm = lmcore.load("small-world")
+    greedy = lmcore.SamplingSettings(temperature=0)
+    ids = [step.token_id for step in lmcore.generate(lm, lm.tokenizer.encode("I like").ids, greedy, max_new_tokens=80)]
+    loop = find_loop(ids)
+    assert loop is not None and loop.rounds >= 3
+    body = ids[loop.start :]
+    assert all(a == b for a, b in zip(body, body[loop.period :], strict=False))
+    assert loop.start == 0 or ids[loop.start - 1] != ids[loop.start - 1 + loop.period]
