@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.joined_file import JoinedFile
 from lmcore.checkpoints.progress import Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
@@ -81,6 +82,7 @@ class ConvertedCopy:
                 if JoinedFile([self._folder / filename]).sha256(checking) != digest:
                     raise ValueError(f"{filename} has another SHA-256 than was noted")
             tokenizer = PretrainedTokenizer.from_file(self._folder / "tokenizer.json", config.vocab_size)
+            trim_heap()
             source = SafetensorsFiles([self._folder / "model.safetensors"])
             return LanguageModel(name, build(config, source, source.filename, self._dtype, checked=True), tokenizer)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -88,8 +90,14 @@ class ConvertedCopy:
             shutil.rmtree(self._folder, ignore_errors=True)
             return None
 
-    def save(self, lm: LanguageModel, said: Progress = silent) -> None:
-        """Write the copy, or leave things as they are when there is no room or no permission."""
+    def save(self, lm: LanguageModel, definition: str, said: Progress = silent) -> None:
+        """Write the copy, or leave things as they are when there is no room or no permission.
+
+        Args:
+            lm: the model.
+            definition: its tokenizer's.
+            said: told the progress.
+        """
         if self._folder is None or self._dtype not in _DTYPES:
             return
         said("keeping a converted copy for the next start", 0.0)
@@ -103,7 +111,7 @@ class ConvertedCopy:
                 return
             unfinished = tempfile.mkdtemp(dir=root, prefix="unfinished-")
             self._remove_older()
-            self._write(Path(unfinished), lm, said)
+            self._write(Path(unfinished), lm, definition.encode(), said)
             if not (self._folder / "model.json").is_file():  # what is left of a broken one
                 shutil.rmtree(self._folder, ignore_errors=True)
             os.rename(unfinished, self._folder)
@@ -113,8 +121,7 @@ class ConvertedCopy:
             if unfinished is not None:
                 shutil.rmtree(unfinished, ignore_errors=True)
 
-    def _write(self, folder: Path, lm: LanguageModel, said: Progress) -> None:
-        definition = lm.tokenizer.definition.encode()
+    def _write(self, folder: Path, lm: LanguageModel, definition: bytes, said: Progress) -> None:
         (folder / "tokenizer.json").write_bytes(definition)
         facts = {
             "source": self._source,

@@ -11,6 +11,7 @@ from lmcore.checkpoints.converted_copy import ConvertedCopy
 from lmcore.checkpoints.gguf_file import GGUFFile
 from lmcore.checkpoints.gguf_models import read_model
 from lmcore.checkpoints.gguf_tokenizer import tokenizer_from
+from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.joined_file import JoinedFile
 from lmcore.checkpoints.progress import Progress, silent
 from lmcore.checkpoints.weights import build
@@ -50,8 +51,10 @@ def load_gguf(
     config, tensors = read_model(file.metadata, file)
     said("reading the tokenizer", 0.0)
     tokenizer = tokenizer_from(file.metadata, filename)
+    definition = tokenizer.definition  # while there is room: making it takes several times its size
     file.metadata.clear()  # a large vocabulary is not held twice while the weights come in
+    trim_heap()
     model = build(config, tensors, filename, dtype, lambda share: said(f"reading {filename}", share))
     loaded = LanguageModel(name, model, tokenizer)
-    copy.save(loaded, said)
+    copy.save(loaded, definition, said)
     return loaded

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from lmcore.checkpoints import gemma3, gpt2, llama, qwen2, qwen3
+from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.names import Renamed
 from lmcore.checkpoints.progress import Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
@@ -35,6 +36,7 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     """
     config, family = read_config(folder / "config.json")
     tokenizer = _read_tokenizer(folder, config)
+    trim_heap()
     source = Renamed(SafetensorsFiles(_weight_files(folder)), family.NAMES, config)
     model = build(config, source, source.filename, dtype, lambda share: said(f"reading {source.filename}", share))
     return LanguageModel(name, model, tokenizer)

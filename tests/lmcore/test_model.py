@@ -11,7 +11,7 @@ from lmcore.config import ModelConfig
 from lmcore.embedding import one_hot_lookup
 from lmcore.kv_cache import KVCache
 from lmcore.model import Model
-from lmcore.position import POSITION_ENCODINGS
+from lmcore.position import POSITION_ENCODINGS, make_rotation, rope_frequencies
 from lmcore.trace import Trace
 
 VOCAB = 31
@@ -157,3 +157,19 @@ def test_a_trace_is_filled_once_and_names_what_is_near():
             model(torch.tensor([1]), trace=trace)
     with pytest.raises(KeyError, match=r"blocks\.0\.attn\.pattern"):
         trace["blocks.9.attn.pattern"]
+
+
+def test_rope_beyond_what_was_asked_for_so_far_is_the_same_and_can_be_learned_from():
+    config = ModelConfig(vocab_size=11, d_model=8, n_layers=1, n_heads=2, context_length=4096, rope_base_local=100.0)
+    fresh, used = (POSITION_ENCODINGS["rope"](config) for _ in range(2))
+    with torch.inference_mode():
+        used.rotation(0, 3)
+        used.rotation(700, 1)
+    for local, base in ((False, 10_000.0), (True, 100.0)):
+        expected = make_rotation(torch.arange(690, 1500), rope_frequencies(4, base))
+        for position in (fresh, used):
+            rotation = position.rotation(690, 810, local)
+            assert torch.equal(rotation.cos, expected.cos) and torch.equal(rotation.signed_sin, expected.signed_sin)
+    x = torch.ones(1, 4, requires_grad=True)
+    used.rotation(700, 1)(x).sum().backward()
+    assert x.grad is not None
