@@ -129,3 +129,115 @@ def memory(lengths: Sequence[int], series: Mapping[str, Sequence[float]], *, x_t
     figure.update_yaxes(rangemode="tozero", title_text=y_title)
     figure.update_xaxes(tickformat=",", title_text=x_title)
     return figure
+
+
+def claimed_and_computed(
+    labels: Sequence[str], first: Sequence[float], second: Sequence[float], *, names: tuple[str, str]
+) -> go.Figure:
+    """Return two probabilities for each label as pairs of bars: what is claimed, grey, and what is computed."""
+    figure = theme.base_figure(96 + 40 * len(labels))
+    for name, values, colour in zip(names, (first, second), (theme.REMOVED, theme.CATEGORICAL[0]), strict=True):
+        figure.add_bar(
+            x=list(values),
+            y=[escape(label) for label in labels],
+            orientation="h",
+            name=escape(name),
+            marker_color=colour,
+            text=[theme.fmt_probability(value) for value in values],
+            textposition="outside",
+            constraintext="none",
+            textfont={"size": 11},
+            cliponaxis=False,
+            hovertemplate="%{y}<br><b>%{x:.4%}</b>",
+        )
+    figure.update_layout(barmode="group", bargap=0.25, legend={"traceorder": "normal"})
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_xaxes(
+        range=[0, 1.18 * max(*first, *second)], tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID
+    )
+    return figure
+
+
+def cosines(labels: Sequence[str], values: Sequence[float], *, value_title: str) -> go.Figure:
+    """Return a cosine for each label as a bar from 0, on an axis from -1 to 1."""
+    figure = theme.bars(values, labels, kind="signed", value_title=value_title, height=110 + 20 * len(labels))
+    figure.update_xaxes(range=[-1.15, 1.15])
+    return figure
+
+
+_HOLDING_X = 0.46, 0.62, 0.86  # of the plot's width: where names end, Parameters and storages
+
+
+def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str, str]) -> go.Figure:
+    """Return names on the left, the Parameters they mean in the middle, and the storages of these on the right.
+
+    Args:
+        held: name, number of the Parameter, letter of the storage, and what the storage is; one for each name.
+        titles: of the three columns.
+    """
+    columns = [list(dict.fromkeys(row[part] for row in held)) for part in range(3)]
+    n_rows = max(map(len, columns))
+    names, parameters, storages = (
+        {entry: (x, (n_rows - len(column)) / 2 + index) for index, entry in enumerate(column)}
+        for x, column in zip(_HOLDING_X, columns, strict=True)
+    )
+    storage_of = {parameter: storage for _name, parameter, storage, _text in held}
+    about = {storage: escape(text) for _name, _parameter, storage, text in held}
+    colours = {storage: theme.CATEGORICAL[ord(storage) - ord("A")] for storage in storages}
+
+    figure = theme.base_figure(72 + 88 * n_rows)
+    for name, parameter, storage, _text in held:
+        ends = names[name], parameters[parameter], storages[storage]
+        figure.add_scatter(
+            x=[x for x, _y in ends], y=[y for _x, y in ends], mode="lines", line={"color": theme.REMOVED, "width": 2}
+        )
+    figure.update_traces(hoverinfo="skip")
+    _marks(figure, names, list(names), "middle left", marker={"size": 1, "color": theme.GRID})
+    _marks(
+        figure,
+        parameters,
+        [f"P{parameter}" for parameter in parameters],
+        marker={"symbol": "circle", "size": 32, "color": [colours[storage_of[p]] for p in parameters]},
+    )
+    _marks(
+        figure,
+        storages,
+        list(storages),
+        marker={"symbol": "square", "size": 42, "color": list(colours.values())},
+        hover=list(about.values()),
+    )
+    for storage, (x, y) in storages.items():
+        text = "<br>".join(about[storage].split(" · "))
+        figure.add_annotation(x=x, y=y, text=text, showarrow=False, yanchor="top", yshift=-21, font={"size": 11})
+    for x, title, anchor in zip(_HOLDING_X, titles, ("right", "center", "center"), strict=True):
+        figure.add_annotation(
+            x=x, y=-0.9, text=escape(title), showarrow=False, xanchor=anchor, font={"size": 12, "color": "#8A8F98"}
+        )
+    figure.update_layout(showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    figure.update_xaxes(range=[0, 1], visible=False)
+    figure.update_yaxes(range=[n_rows - 0.1, -1.1], visible=False)
+    return figure
+
+
+def _marks(
+    figure: go.Figure,
+    places: Mapping[object, tuple[float, float]],
+    texts: Sequence[str],
+    position: str = "middle center",
+    *,
+    marker: Mapping[str, object],
+    hover: Sequence[str] | None = None,
+) -> None:
+    """Draw one column: a mark with its text at each place."""
+    figure.add_scatter(
+        x=[x for x, _y in places.values()],
+        y=[y for _x, y in places.values()],
+        mode="markers+text",
+        marker={**marker, "line": {"width": 0}},
+        text=[escape(text) for text in texts],
+        textposition=position,
+        textfont={"size": 13, "color": "white" if position == "middle center" else None},
+        customdata=hover or [escape(text) for text in texts],
+        hovertemplate="%{customdata}<extra></extra>",
+        cliponaxis=False,
+    )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pages.common import page, session, widgets
 from pages.common.text import _
-from pages.stages.tying import checks, computing, counting, models, storage
+from pages.stages.tying import checks, computing, counting, models, operations, storage
 
 VIEWS = {
     "storage": storage.show,
+    "operations": operations.show,
     "parameters": counting.show,
     "compute": computing.show,
     "models": models.show,
@@ -15,6 +16,7 @@ VIEWS = {
 }
 titles = {
     "storage": _("One matrix or two"),
+    "operations": _("What keeps the tie"),
     "parameters": _("Parameters"),
     "compute": _("Compute and memory"),
     "models": _("Models compared"),
@@ -44,6 +46,11 @@ page.try_next(
         _("LLaMA 7B: the head and the MLP of a layer on one scale."),
         "tying",
         {"tying.view": "compute", "tying.subject": "llama-7b"},
+    ),
+    page.Suggestion(
+        _("Move a tied model to the meta device: is it still tied?"),
+        "tying",
+        {"tying.view": "operations", "tying.operation": "to_meta"},
     ),
     page.Suggestion(_("Build a model with sliders."), "tying", {"tying.view": "parameters", "tying.subject": "free"}),
     page.Suggestion(_("The same matrix as a table of rows."), "embedding", {"table.view": "lookup"}),

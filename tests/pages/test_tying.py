@@ -1,19 +1,22 @@
 """The page on tying and parameters: figures, the curriculum's numbers on screen, and snippets that give the same."""
 
 import contextlib
+import copy
 import io
 import re
 
 import numpy as np
 import pytest
+import torch
 
 import lmcore
+from lmcore.analysis import tie_operations
 from lmcore.parameters import PRESETS, compute, count
 from pages.figures import theme
 from pages.figures import tying as figures
 from tests.pages.test_app import MODELS, run, shown
 
-VIEWS = ["storage", "parameters", "compute", "models", "checks"]
+VIEWS = ["storage", "operations", "parameters", "compute", "models", "checks"]
 NAMES = {group: group.upper() for group in lmcore.parameters.GROUPS}
 
 
@@ -200,15 +203,77 @@ def test_every_preset_is_compared_with_its_source() -> None:
     assert frame.loc["LLaMA 7B", "counted as"] == "untied" and frame.loc["Gemma 3 1B", "counted as"] == "tied"
 
 
+def card_text(app) -> str:
+    return "\n".join(element.value for element in [*app.markdown, *app.code[:-1]])
+
+
 def test_checks_give_the_right_values() -> None:
     app = view("checks")
-    text = "\n".join(element.value for element in [*app.markdown, *app.code[:-1]])
+    text = card_text(app)
+    assert [f"**{number}** · " in text for number in range(1, 14)] == [True] * 12 + [False]
     for value in (
+        "4.67 / 0.94 / 93.75 / 0.13 / 0.52 %", "19.66 / 11.53 / 53.44 / 5.92 / 9.44 %", "**108.6 %**",
         "617,558,016", "402,240", "31.0 %", "25 x 768 = 19,200", "135,266,304 MACs = 270,532,608 FLOPs",
         "131,072,000 MACs = 262,144,000 FLOPs", "**270.5** against **262.1**", "head.bias: 1,600",
-        "head.weight is token_embedding.weight: True",
+        "head.weight is token_embedding.weight: True", "**92.25 %**", "toy (V = 6): [1, 1, 1, 1]",
     ):  # fmt: skip
         assert value in text, value
-    assert re.search(r"LLaMA 7B: untied.*BERT base \(uncased\): tied", text, re.DOTALL)
+    assert re.search(r"LLaMA 7B: untied.*Llama 2 7B: untied", text, re.DOTALL)
+    for name in ("bert-base", "llama-7b"):
+        assert PRESETS[name].tie_source in text
+    assert len(app.dataframe[0].value) == 12
     out = printed(app)
     assert "617558016" in out and str(compute(PRESETS["llama-7b"]).rows[-1].flops) in out
+
+
+def test_check_of_two_gradients_is_the_cosine_of_autograds_parts() -> None:
+    lm = lmcore.load("small-world")
+    ids = torch.tensor(lm.tokenizer.encode("患者服用华法林后出现黑便").ids)
+    untied = copy.deepcopy(lm.model)
+    untied.head.weight = torch.nn.Parameter(untied.head.weight.detach().clone())
+    torch.nn.functional.cross_entropy(untied(ids[:-1]), ids[1:]).backward()
+    first, second = (grad.flatten() for grad in (untied.token_embedding.weight.grad, untied.head.weight.grad))
+    cosine = torch.nn.functional.cosine_similarity(first, second, dim=0).item()
+    assert f"{cosine:+.4f}" in card_text(view("checks", **{"checks.topic": "tying"}))
+
+
+def test_check_of_similarity_counts_where_cosine_and_logit_disagree() -> None:
+    lm, trace = lmcore.load("small-world"), lmcore.Trace()
+    logits = lm(lm.tokenizer.encode("今天天气不错，我喜欢猫").ids, trace=trace)
+    rows = torch.nn.functional.normalize(lm.model.head.weight.detach(), dim=-1)
+    differ = ((trace["hidden_state"] @ rows.T).argmax(-1) != logits.argmax(-1)).sum().item()
+    assert f"{differ} of {len(logits)} differ" in card_text(view("checks", **{"checks.topic": "reading"}))
+
+
+def test_a_check_can_be_moved() -> None:
+    app = view("checks", **{"checks.topic": "sampling"})
+    app.slider(key="checks.t0.5").set_value(1.0).run()
+    assert "15.55 / 6.99 / 69.71 / 2.57 / 5.18 %" in card_text(app)  # the curriculum's T = 1
+    app.slider(key="checks.top_p").set_value(0.5).run()
+    assert "**69.71 %**" in card_text(app)
+    app = view("checks", **{"checks.topic": "counting"})
+    app.segmented_control(key="checks.matrices").set_value(2).run()
+    app.segmented_control(key="checks.unit").set_value("MACs").run()
+    assert "→ 180.4 / 131.1 M" in card_text(app)  # where the claim comes from
+    app.slider(key="checks.layers").set_value(2).run()
+    assert "5 x 768 = 3,840" in card_text(app)
+
+
+@pytest.mark.parametrize("operation", ["assign_to_head", "to_meta", "three_ways", "padding"])
+def test_operations_on_a_tie_show_what_torch_did(operation: str) -> None:
+    app = view("operations", **{"tying.operation": operation, "tie.vocab_size": "100", "tie.d_model": "8"})
+    outcome = tie_operations.run(operation, 100, 8)
+    shown_frame = app.dataframe[0].value
+    assert shown_frame["Parameter"].tolist() == [f"P{held.parameter}" for held in (*outcome.before, *outcome.after)]
+    assert shown_frame["bytes"].tolist() == [held.nbytes for held in (*outcome.before, *outcome.after)]
+    assert ("Not tied" in card_text(app)) == (not outcome.matrices_share)
+    assert len(app.dataframe[1].value) == len(tie_operations.OPERATIONS)
+    assert f"{outcome.matrices_share} {outcome.nbytes}" in printed(app)
+
+
+def test_names_lead_to_parameters_and_these_to_storages() -> None:
+    held = [("a", 1, "A", "8 B"), ("b", 1, "A", "8 B"), ("c", 2, "B", "8 B")]
+    figure = figures.holding(held, titles=("name", "Parameter", "storage"))
+    paths = [trace for trace in figure.data if trace.mode == "lines"]
+    assert len(paths) == 3 and paths[0].y[1:] == paths[1].y[1:] != paths[2].y[1:]
+    assert [list(trace.text) for trace in figure.data if trace.text] == [["a", "b", "c"], ["P1", "P2"], ["A", "B"]]
