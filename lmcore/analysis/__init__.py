@@ -6,7 +6,7 @@ numbers: sums that are claimed are returned together with what they leave over.
 
 from lmcore.analysis.attention import QueryAttention, attention_of_query
 from lmcore.analysis.attribution import Attribution, attribute
-from lmcore.analysis.interventions import check_intervention, each_component, edits_of, effects_alone
+from lmcore.analysis.interventions import check_intervention, each_component, edits_of, effects_alone, next_probs
 from lmcore.analysis.lens import LensLayer, logit_lens
 from lmcore.analysis.mlp import ActiveUnits, most_active_units
 from lmcore.analysis.readout import Readout, by_dimension, read_out
@@ -17,6 +17,6 @@ from lmcore.analysis.summary import TensorSummary, summarise
 __all__ = [
     "ActiveUnits", "Attribution", "LensLayer", "QueryAttention", "Readout", "ResidualStream", "Scores",
     "TensorSummary", "attention_of_query", "attribute", "by_dimension", "check_intervention", "each_component",
-    "edits_of", "effects_alone", "logit_lens", "most_active_units", "norm_scales", "ranks", "read_out",
+    "edits_of", "effects_alone", "logit_lens", "most_active_units", "next_probs", "norm_scales", "ranks", "read_out",
     "residual_stream", "score", "summarise",
 ]  # fmt: skip

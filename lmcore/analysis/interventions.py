@@ -101,6 +101,16 @@ def edits_of(interventions: Iterable[str], config: ModelConfig, length: int) -> 
     return edits
 
 
+def next_probs(lm: LanguageModel, ids: Sequence[int], position: int, interventions: Iterable[str] = ()) -> Tensor:
+    """Return the distribution of the token after a position, float64 [V], with interventions carried out together.
+
+    Raises:
+        ValueError: for ids the model refuses, or an intervention that does not exist.
+    """
+    edits = edits_of(interventions, lm.config, len(ids))
+    return _next_probs(lm, torch.as_tensor(ids, dtype=torch.long), position, [edits])[0]
+
+
 def each_component(config: ModelConfig) -> tuple[str, ...]:
     """Return the interventions that switch off one head, one attention or one MLP, block by block.
 
@@ -133,22 +143,22 @@ def effects_alone(
     if not 0 <= position < len(ids):
         raise ValueError(f"position is {position}: the text has positions 0 to {len(ids) - 1}.")
     text = torch.as_tensor(ids[: position + 1], dtype=torch.long)
-    (intact,) = _next_probs(lm, text, [{}])
+    intact = next_probs(lm, text.tolist(), position)
     at_once = min(max(_MAX_BATCH_TOKENS // len(text), 1), _MAX_BATCH_ROWS)
     for start in range(0, len(interventions), at_once):
         batch = interventions[start : start + at_once]
         rows = [edits_of([intervention], lm.config, len(text)) for intervention in batch]
-        for intervention, probs in zip(batch, _next_probs(lm, text, rows), strict=True):
+        for intervention, probs in zip(batch, _next_probs(lm, text, position, rows), strict=True):
             yield intervention, total_variation(probs, intact).item()
 
 
-def _next_probs(lm: LanguageModel, text: Tensor, rows: Sequence[dict[str, Edit]]) -> list[Tensor]:
-    """Return the distribution after the last token [V] for each row of edits; no other position's is computed."""
+def _next_probs(lm: LanguageModel, text: Tensor, position: int, rows: Sequence[dict[str, Edit]]) -> list[Tensor]:
+    """Return the distribution after a position [V] for each row of edits; no other position's is computed."""
     with torch.inference_mode():
         record = Recorder(None, edits=_row_by_row(rows))
-        hidden = lm.model.hidden_state(text.expand(len(rows), -1), record=record)[:, -1:]
+        hidden = lm.model.hidden_state(text.expand(len(rows), -1), record=record)[:, position]
         record.check_edits_met()
-        return [softmax(logits) for logits in lm.model.unembed(hidden)[:, 0].float()]
+        return [softmax(logits) for logits in lm.model.unembed(hidden).float()]
 
 
 def _row_by_row(rows: Sequence[dict[str, Edit]]) -> dict[str, Edit]:

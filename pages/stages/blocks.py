@@ -7,11 +7,11 @@ import streamlit as st
 from pages.common import link, page, session, widgets
 from pages.common.text import _
 from pages.live.model_map import model_map
-from pages.stages.blocks import attention, mlp, residual, tensors
+from pages.stages.blocks import attention, interventions, mlp, residual, tensors
 from pages.stages.blocks.chosen import Chosen
 from pages.stages.blocks.diagram import diagram, shape_line
 
-VIEWS = ("attention", "residual", "mlp", "tensors")
+VIEWS = ("attention", "residual", "mlp", "switched", "tensors")
 
 
 def choose(key: str, value: int | str) -> None:
@@ -35,30 +35,70 @@ page.header(
     ),
 )
 found = session.require_tokens()
-lm, trace = session.language_model(), session.trace()
+lm = session.language_model()
 config, length = lm.config, len(found.ids)
-names = dict(zip(VIEWS, (_("Attention"), _("Residual stream"), _("MLP"), _("All tensors")), strict=True))
+titles = (_("Attention"), _("Residual stream"), _("MLP"), _("Interventions"), _("All tensors"))
+names = dict(zip(VIEWS, titles, strict=True))
+
+
+def show_pass(view: str) -> tuple[int, int]:
+    """Show a view of the traced pass, its controls beside it; return the block and the head it is about."""
+    trace = session.trace()
+    explanation = st.container()
+    controls, picture = page.workbench()
+    with controls:
+        layer = widgets.layer_picker()
+        head = widgets.head_picker() if view == "attention" else 0
+        position = length - 1
+        if view == "attention":
+            pattern = trace[f"blocks.{layer}.attn.pattern"][head]
+            position = widgets.position_picker(
+                label=_("Query: choose a token. The fuller a token's colour, the more this query attends to it."),
+                strength=pattern[current_position(length)].tolist(),
+            )
+        elif view != "tensors":
+            position = widgets.position_picker()
+        chosen = Chosen(lm, found, trace, layer, head, position)
+        quantity = residual.quantity_picker() if view == "residual" else ""
+        count = mlp.count_picker(chosen) if view == "mlp" else 0
+        tensor = tensors.pick(chosen) if view == "tensors" else ("", 0, 0)
+
+    equations = {"attention": attention.equations, "residual": residual.equations, "mlp": mlp.equations}
+    with explanation:
+        for latex in equations[view](chosen) if view in equations else ():
+            page.equation(latex)
+        if view in equations:
+            st.code(shape_line(config, length, view), language=None)
+
+    if view == "attention":
+        with picture:
+            attention.patterns(chosen)
+        attention.one_query(chosen)
+        page.snippet(attention.snippet(chosen))
+    elif view == "residual":
+        with picture:
+            residual.show(chosen, quantity)
+        residual.at_position(chosen)
+        page.snippet(residual.snippet(chosen))
+    elif view == "mlp":
+        with picture:
+            mlp.show(chosen, count)
+        page.snippet(mlp.snippet(chosen, count))
+    else:
+        with picture:
+            tensors.show(chosen, *tensor)
+        tensors.table(chosen)
+        page.snippet(tensors.snippet(chosen, tensor[0]))
+    return layer, head
+
 
 map_place = st.container()
 view = widgets.choice("blocks.view", _("Look at"), VIEWS, "attention", format_func=names.__getitem__)
-explanation = st.container()
-controls, picture = page.workbench()
-with controls:
-    layer = widgets.layer_picker()
-    head = widgets.head_picker() if view == "attention" else 0
-    position = length - 1
-    if view == "attention":
-        pattern = trace[f"blocks.{layer}.attn.pattern"][head]
-        position = widgets.position_picker(
-            label=_("Query: choose a token. The fuller a token's colour, the more this query attends to it."),
-            strength=pattern[current_position(length)].tolist(),
-        )
-    elif view != "tensors":
-        position = widgets.position_picker()
-    chosen = Chosen(lm, found, trace, layer, head, position)
-    quantity = residual.quantity_picker() if view == "residual" else ""
-    count = mlp.count_picker(chosen) if view == "mlp" else 0
-    tensor = tensors.pick(chosen) if view == "tensors" else ("", 0, 0)
+layer, head = min(max(link.remember("layer", 0, int), 0), config.n_layers - 1), 0
+if view == "switched":
+    interventions.show(lm, found)
+else:
+    layer, head = show_pass(view)
 
 with map_place:
     title = _("Block {i} of {name}").format(i=layer, name=lm.name)
@@ -68,35 +108,6 @@ with map_place:
         label=_("The model with its sizes; choose a block, a head or a part"),
         on_choose=choose,
     )
-
-equations = {"attention": attention.equations, "residual": residual.equations, "mlp": mlp.equations}
-with explanation:
-    for latex in equations[view](chosen) if view in equations else ():
-        page.equation(latex)
-    if view in equations:
-        st.code(shape_line(config, length, view), language=None)
-
-with picture:
-    if view == "attention":
-        attention.patterns(chosen)
-    elif view == "residual":
-        residual.show(chosen, quantity)
-    elif view == "mlp":
-        mlp.show(chosen, count)
-    else:
-        tensors.show(chosen, *tensor)
-
-if view == "attention":
-    attention.one_query(chosen)
-    page.snippet(attention.snippet(chosen))
-elif view == "residual":
-    residual.at_position(chosen)
-    page.snippet(residual.snippet(chosen))
-elif view == "mlp":
-    page.snippet(mlp.snippet(chosen, count))
-else:
-    tensors.table(chosen)
-    page.snippet(tensors.snippet(chosen, tensor[0]))
 
 page.try_next(
     page.Suggestion(

@@ -13,12 +13,13 @@ import lmcore
 from lmcore.config import ModelConfig
 from pages.figures import blocks as figures
 from pages.figures import theme
+from pages.figures.interventions import before_and_after
 from pages.stages.blocks.diagram import diagram, mlp_name, shape_line
 from pages.stages.blocks.tensors import to_csv, to_npz
 from tests.pages.hostile import TEXTS
 from tests.pages.test_app import run, shown
 
-VIEWS = ("attention", "residual", "mlp", "tensors")
+VIEWS = ("attention", "residual", "mlp", "switched", "tensors")
 PROMPT = "The weather today is"
 GROUPED = ModelConfig(
     vocab_size=50, d_model=16, n_layers=3, n_heads=4, n_kv_heads=2, d_head=6, d_mlp=40, context_length=9,
@@ -239,3 +240,65 @@ def test_places_that_do_not_exist_are_moved_and_said() -> None:
     assert "99 is not a number from 0 to 3" in shown(app)
     app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "<b>", "tensor": "x"})
     assert not app.exception and app.session_state["blocks.view"] == "attention"
+
+
+# Interventions
+
+OFF = "blocks.1.attn.head.2,blocks.2.mlp,swap.0.2"
+
+
+def test_the_interventions_are_what_an_edited_pass_computes() -> None:
+    app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
+    assert not app.exception
+    lm = lmcore.load("small-world")
+    ids = lm.tokenizer.encode(PROMPT).ids
+    swapped = [ids[2], ids[1], ids[0], *ids[3:]]
+
+    def head_off(z):
+        z = z.clone()
+        z[2] = 0
+        return z
+
+    edited = lm(swapped, edits={"blocks.1.attn.z": head_off, "blocks.2.mlp.out": lambda out: out * 0})[-1]
+    before, after = (logits.double().softmax(-1).numpy() for logits in (lm(ids)[-1], edited))
+    assert float(app.metric[0].value) == pytest.approx(0.5 * np.abs(after - before).sum(), abs=1e-4)
+    assert float(app.metric[1].value) == pytest.approx(100 * (after - before).max(), abs=0.006)
+    table = app.dataframe[0].value
+    np.testing.assert_allclose(table["P before"] / 100, before[table["id"]], rtol=1e-5)
+    np.testing.assert_allclose(table["Change"] / 100, (after - before)[table["id"]], atol=1e-5)
+    assert list(table["Change"]) == sorted(table["Change"], reverse=True)
+    assert table["id"].iloc[0] == (after - before).argmax() and table["id"].iloc[-1] == (after - before).argmin()
+
+
+def test_interventions_are_taken_back_undone_and_redone() -> None:
+    app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
+    chips = [button.label for button in app.button if "✕" in button.label]
+    assert chips == ["block 1 · head 2 ✕", "block 2 · MLP ✕", "0 ⇄ 2 swapped ✕"]
+    app.button(key="switched.chip.blocks.2.mlp").click().run()
+    assert app.session_state["switched"] == ["blocks.1.attn.head.2", "swap.0.2"]
+    app.button(key="switched.clear").click().run()
+    assert app.session_state["switched"] == [] and app.button(key="switched.clear").disabled
+    assert app.metric[0].value == "0.0000"
+    app.button(key="switched.undo").click().run()
+    app.button(key="switched.undo").click().run()
+    assert app.session_state["switched"] == OFF.split(",") and app.button(key="switched.undo").disabled
+    app.button(key="switched.redo").click().run()
+    assert app.session_state["switched"] == ["blocks.1.attn.head.2", "swap.0.2"]
+    app.button(key="switched.swap").click().run()  # the first and the last token
+    assert app.session_state["switched"][-1] == "swap.0.3" and app.button(key="switched.redo").disabled
+
+
+def test_interventions_that_do_not_exist_are_left_out_and_said() -> None:
+    app = run(
+        "blocks", lang="en", prompt="好", **{"blocks.view": "switched", "switched": "blocks.9,<b>,swap.0.2,blocks.0"}
+    )
+    assert not app.exception and app.session_state["switched"] == ["blocks.0"]
+    assert "left out: blocks.9 · <b> · swap.0.2" in shown(app)
+
+
+def test_before_and_after_stand_side_by_side_with_the_rest() -> None:
+    figure = before_and_after(["<b>", "b"], [0.5, 0.25], [0.125, 0.75], ("Before", "After"), "the others")
+    before, after = figure.data
+    assert list(before.x) == [0.5, 0.25, 0.25] and list(after.x) == [0.125, 0.75, 0.125]
+    assert (before.name, after.name) == ("Before", "After")
+    assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "b", "the others"]

@@ -1,0 +1,73 @@
+"""The parts of a model as a grid, a row a block: each cell a switch, coloured by a number where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import streamlit as st
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A switch of the grid.
+
+    Attributes:
+        choice: what it stands for.
+        hint: what it is and its number, for the pointer and for screen readers.
+        off: whether it is switched off.
+        strength: 0..1, how full its colour is; None when its number is not known.
+    """
+
+    choice: str
+    hint: str
+    off: bool = False
+    strength: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A block: its own switch, whose text is its name, and those of its parts."""
+
+    name: str
+    whole: Cell
+    cells: Sequence[Cell]
+
+
+@st.cache_resource(show_spinner=False)
+def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
+    return st.components.v2.component(
+        "explorer_component_grid",
+        js=(_FOLDER / "component_grid.js").read_text(encoding="utf-8"),
+        css=(_FOLDER / "component_grid.css").read_text(encoding="utf-8"),
+        html='<div class="grid" role="group"></div>',
+    )
+
+
+def component_grid(
+    columns: Sequence[str], rows: Sequence[Row], *, key: str, label: str, on_choose: Callable[[str], None]
+) -> None:
+    """Show the grid.
+
+    Args:
+        columns: a heading for each part of a block.
+        rows: the blocks, from top to bottom.
+        key: unique on the page.
+        label: what the grid is, for screen readers.
+        on_choose: called with the choice of the switch the reader pressed, before the page runs again.
+    """
+    choices = {cell.choice for row in rows for cell in (row.whole, *row.cells)}
+
+    def chosen() -> None:
+        choice = st.session_state[key].get("choice")
+        if choice in choices:
+            on_choose(choice)
+
+    _part()(
+        key=key,
+        data={"columns": list(columns), "rows": [asdict(row) for row in rows], "label": label},
+        on_choice_change=chosen,
+    )

@@ -1,0 +1,284 @@
+"""Interventions: switch parts off, swap tokens, and see what the model then says next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+from torch import Tensor
+
+import lmcore
+from lmcore import Encoding, LanguageModel
+from lmcore.analysis import each_component, effects_alone, next_probs
+from lmcore.analysis.background import BackgroundReading
+from lmcore.distribution import softmax, top, total_variation
+from pages.common import page, session, widgets
+from pages.common.text import _, ngettext, visible
+from pages.figures import interventions as figures
+from pages.figures.labels import token_labels, vocabulary_label
+from pages.figures.theme import fmt_count
+from pages.live.component_grid import Cell, Row, component_grid
+from pages.stages.blocks import switched
+
+_SWEEP = "switched.sweep"  # (model, text up to the position) and the reading of every part alone
+_EDITED = "switched.result"  # what was computed last: (model, text, position, interventions) and its distribution
+_PRESSED = "switched.pressed"  # a switch of the grid was pressed: the whole page is to run, not the grid alone
+_REFRESH = 1.0  # seconds between two looks at the sweep
+
+
+@dataclass(frozen=True)
+class _Place:
+    lm: LanguageModel
+    found: Encoding
+    position: int
+
+    @property
+    def key(self) -> tuple[str, tuple[int, ...]]:
+        """The model and the text up to the position: what the effects depend on."""
+        return self.lm.name, tuple(self.found.ids[: self.position + 1])
+
+
+def show(lm: LanguageModel, found: Encoding) -> None:
+    """Draw the view."""
+    chosen = switched.current(lm.config, len(found.ids))
+    controls, picture = st.columns([2, 3], gap="large")  # the switches are a picture too
+    with controls:
+        position = widgets.position_picker(label=_("After which token: choose one"))
+        place = _Place(lm, found, position)
+        sweep = _sweep(place)
+        st.fragment(_grid, run_every=_REFRESH if sweep is not None and sweep.running else None)(place, chosen)
+        if len(found.ids) > 1:
+            _swap(found)
+        count = widgets.slider("switched.n", _("Tokens shown"), 3, 20, 6)
+    with picture:
+        _chips(chosen, found)
+        switched.say_dropped()
+        before = softmax(session.logits()[position])
+        after = _after(place, chosen) if chosen else before
+        _difference(place, chosen, before, after, count)
+    _table(place, before, after, count)
+    page.snippet(_snippet(place, chosen))
+
+
+def _after(place: _Place, chosen: list[str]) -> Tensor:
+    key = (place.lm.name, tuple(place.found.ids), place.position, tuple(chosen))
+    if st.session_state.get(_EDITED, (None,))[0] != key:
+        with st.spinner(_("Running the model with these changes")), session.forward_lock():
+            probs = next_probs(place.lm, place.found.ids, place.position, chosen)
+        st.session_state[_EDITED] = (key, probs)
+    return st.session_state[_EDITED][1]
+
+
+# The grid of switches
+
+
+def _sweep(place: _Place) -> BackgroundReading[tuple[str, float]] | None:
+    """Return the reading of every part for this place; a small model's starts by itself."""
+    key, sweep = st.session_state.get(_SWEEP, (None, None))
+    if key == place.key:
+        return sweep
+    if sweep is not None:
+        sweep.stop()
+        del st.session_state[_SWEEP]
+    return _start(place) if place.lm.name in lmcore.builtin.names() else None
+
+
+def _start(place: _Place) -> BackgroundReading[tuple[str, float]]:
+    lm, ids, position = place.lm, place.found.ids, place.position
+    parts = each_component(lm.config)
+    sweep = BackgroundReading(lambda: effects_alone(lm, ids, position, parts), len(parts), session.forward_lock())
+    if lm.name in lmcore.builtin.names():
+        sweep.join(1.0)  # a small model is done before anyone would read a progress bar
+    st.session_state[_SWEEP] = (place.key, sweep)
+    return sweep
+
+
+def _grid(place: _Place, chosen: list[str]) -> None:
+    """Draw the switches; runs by itself again and again while their effects are measured."""
+    if st.session_state.pop(_PRESSED, False):
+        st.rerun()
+    config = place.lm.config
+    key, sweep = st.session_state.get(_SWEEP, (None, None))
+    effects: dict[str, float] = dict(sweep.results) if key == place.key else {}
+    most = max(effects.values(), default=0.0) or 1.0
+    parts = [*(f"attn.head.{head}" for head in range(config.n_heads)), "attn", "mlp"]
+    rows = [
+        Row(
+            str(block),
+            Cell(f"blocks.{block}", f"blocks.{block}", f"blocks.{block}" in chosen),
+            [_cell(f"blocks.{block}.{part}", chosen, effects, most) for part in parts],
+        )
+        for block in range(config.n_layers)
+    ]
+    st.caption(_("Switch off: a head, the whole attention, the MLP, or, by its number, a block"))
+    component_grid(
+        [*map(str, range(config.n_heads)), "attn", "mlp"],
+        rows,
+        key="switched.grid",
+        label=_("Switches: a row a block, a column a head, then the attention and the MLP"),
+        on_choose=_press,
+    )
+    if key != place.key:
+        if place.lm.name not in lmcore.builtin.names():
+            st.button(
+                _("Measure each of the {n}").format(n=len(each_component(config))),
+                key="switched.measure",
+                on_click=lambda: (_start(place), st.session_state.update({_PRESSED: True})),
+                width="stretch",
+            )
+        return
+    if sweep.running:
+        st.progress(len(sweep.results) / sweep.total, f"{len(sweep.results)} / {sweep.total}")
+        st.button(_("Stop"), key="switched.stop", on_click=sweep.stop, width="stretch")
+    if sweep.error:
+        st.error(sweep.error)
+    if effects:
+        strongest = max(effects, key=effects.__getitem__)
+        st.caption(
+            _(
+                "Colour: how far the distribution moves (total variation distance) when this part alone is off. "
+                "The darkest, {part}, moves it by {distance}."
+            ).format(part=strongest, distance=f"{effects[strongest]:.4f}")
+        )
+
+
+def _cell(name: str, chosen: list[str], effects: dict[str, float], most: float) -> Cell:
+    effect = effects.get(name)
+    hint = name if effect is None else f"{name}: {effect:.4f}"
+    return Cell(name, hint, name in chosen, None if effect is None else effect / most)
+
+
+def _press(intervention: str) -> None:
+    switched.toggle(intervention)
+    st.session_state[_PRESSED] = True
+
+
+# What is changed, and what comes of it
+
+
+def _swap(found: Encoding) -> None:
+    labels = token_labels(found.tokens)
+    places = range(len(labels))
+    left, right, act = st.columns([2, 2, 1], vertical_alignment="bottom")
+    with left:
+        first = widgets.select("switched.first", _("Token"), places, 0, format_func=labels.__getitem__)
+    with right:
+        second = widgets.select("switched.second", _("and"), places, places[-1], format_func=labels.__getitem__)
+    swap = f"swap.{min(first, second)}.{max(first, second)}"
+    act.button(
+        _("Swap"), key="switched.swap", on_click=switched.toggle, args=(swap,), disabled=first == second,
+        width="stretch",
+    )  # fmt: skip
+
+
+def _chips(chosen: list[str], found: Encoding) -> None:
+    """Show every change with a cross to take it back, and the steps back and forth."""
+    with st.container(horizontal=True, vertical_alignment="center", key="switched-chips"):
+        if not chosen:
+            st.markdown(_("Nothing is changed yet: press a cell of the grid, or swap two tokens."))
+        for intervention in chosen:
+            st.button(
+                f"{_spoken(intervention, found)} ✕",
+                key=f"switched.chip.{intervention}",
+                on_click=switched.toggle,
+                args=(intervention,),
+                help=_("Take back: {name}").format(name=intervention),
+            )
+    with st.container(horizontal=True, key="switched-steps"):
+        for name, icon, act, possible in (
+            (_("Undo"), ":material/undo:", switched.undo, switched.can_undo()),
+            (_("Redo"), ":material/redo:", switched.redo, switched.can_redo()),
+        ):
+            st.button(name, key=f"switched.{act.__name__}", icon=icon, on_click=act, disabled=not possible)
+        st.button(
+            _("Clear"), key="switched.clear", on_click=switched.change, args=([],), disabled=not chosen,
+            icon=":material/close:",
+        )  # fmt: skip
+
+
+def _spoken(intervention: str, found: Encoding) -> str:
+    """Say an intervention in words."""
+    kind, first, *rest = intervention.split(".")
+    if kind == "swap":
+        return _("{first} ⇄ {second} swapped").format(first=first, second=rest[0])
+    if rest[-2:-1] == ["head"]:
+        return _("block {block} · head {head}").format(block=first, head=rest[-1])
+    part = {"attn": _("attention"), "mlp": "MLP"}.get(rest[0]) if rest else None
+    return _("block {block} · {part}").format(block=first, part=part) if part else _("block {n}").format(n=first)
+
+
+def _difference(place: _Place, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
+    distance = total_variation(before, after).item()
+    left, middle, right = st.columns(3)
+    left.metric(
+        _("Total variation distance"),
+        f"{distance:.4f}",
+        help=_("Half the sum of all changes of probability: 0 is no change, 1 is nothing in common."),
+    )
+    for column, name, change in ((middle, _("Gained most"), after - before), (right, _("Lost most"), before - after)):
+        token = int(change.argmax())
+        if chosen and change[token] > 0:
+            sign = "+" if column is middle else "−"
+            column.metric(name, f"{sign}{100 * change[token].item():.2f}", help=_("In percentage points."))
+            column.text(_name(place, token))
+    ids = _shown(before, after, count)
+    page.figure(
+        figures.before_and_after(
+            [_name(place, i) for i in ids],
+            before[ids].numpy(),
+            after[ids].numpy(),
+            (_("As the model is"), _("With these changes")),
+            _("the other {n} tokens").format(n=fmt_count(len(before) - len(ids))),
+        ),
+        "before-after",
+        _("Bars: the probability of the most probable next tokens, as the model is and with the changes."),
+    )
+    st.caption(
+        ngettext(
+            "Grey is the model as it is, blue the same model run once with {n} change; its weights stay as they are.",
+            "Grey is the model as it is, blue the same model run once with {n} changes; its weights stay as they are.",
+            len(chosen),
+        ).format(n=len(chosen))
+    )
+
+
+def _shown(before: Tensor, after: Tensor, count: int) -> list[int]:
+    """Return the most probable tokens of both, in the order of the larger of their two probabilities."""
+    ids = {int(token) for probs in (before, after) for token in top(probs, count).ids}
+    return sorted(ids, key=lambda token: -max(before[token].item(), after[token].item()))
+
+
+def _table(place: _Place, before: Tensor, after: Tensor, count: int) -> None:
+    """Show the tokens that gained and lost most, and the most probable ones."""
+    change = after - before
+    moved = {int(token) for towards in (change, -change) for token in top(towards, 10).ids}
+    ids = sorted(moved | set(_shown(before, after, count)), key=lambda token: -change[token].item())
+    gained = _("Change")
+    frame = pd.DataFrame(
+        {
+            _("Token"): [visible(place.lm.tokenizer.token_bytes(i)) for i in ids],
+            "id": ids,
+            _("P before"): before[ids].numpy(),
+            _("P after"): after[ids].numpy(),
+            gained: change[ids].numpy(),
+        }
+    )
+    st.subheader(_("Who gained, who lost"), anchor=False)
+    page.numbers_table(frame, "interventions", dict.fromkeys((_("P before"), _("P after"), gained), "probability"))
+
+
+def _name(place: _Place, token: int) -> str:
+    return vocabulary_label(token, place.lm.tokenizer.token_bytes(token))
+
+
+def _snippet(place: _Place, chosen: list[str]) -> str:
+    return (
+        "import lmcore.analysis\n"
+        f"lm = lmcore.load({place.lm.name!r})\n"
+        f"ids = lm.tokenizer.encode({place.found.text!r}).ids\n"
+        f"edits = lmcore.analysis.edits_of({chosen}, lm.config, len(ids))\n"
+        f"before, after = (lmcore.distribution.softmax(lm(ids, edits=e)[{place.position}]) for e in (None, edits))\n"
+        "print(lmcore.distribution.total_variation(before, after).item())\n"
+        "print(lmcore.distribution.top(after - before, 5), lmcore.distribution.top(before - after, 5))"
+    )
