@@ -78,8 +78,8 @@ def load(
             the id owner/model of one on the hub. ":bfloat16" after it is another way to say the dtype; the name of
             a model whose weights are not in float32 ends with it.
         dtype: the dtype of the weights, torch.float32 (when neither says) or torch.bfloat16. The latter takes half
-            the memory and, where memory bandwidth is the limit, half the time; the numbers are then good to about
-            three digits.
+            the memory and, where memory bandwidth is the limit, half the time; the numbers are then good to two
+            or three digits.
         progress: called with what is being done and the share of it that is done. What it raises ends the loading,
             `LoadingCancelled` for instance.
 

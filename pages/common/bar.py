@@ -45,7 +45,7 @@ def prompt_bar() -> None:
     known = session.available_models()
     names = tuple(known)
     _remember_one_of("model", names, names[0])
-    text, examples, models = st.columns([5, 2, 2], vertical_alignment="bottom")
+    text, examples, models = st.columns([9, 4, 5], vertical_alignment="bottom")
     text.text_input(_("Prompt"), key="prompt", persist_state="session", autocomplete="off")
     examples.selectbox(
         _("Examples"),
@@ -91,7 +91,7 @@ def _say_rounding(ids: list[int]) -> None:
     token = int((rounded - exact).abs().argmax())
     st.caption(
         _(
-            "The weights are in bfloat16: half the memory, numbers good to about three digits. After this prompt the "
+            "The weights are in bfloat16: half the memory, numbers good to two or three digits. After this prompt the "
             "probability that changes most is that of {token}: {rounded} here, {exact} in float32."
         ).format(
             token=markdown_literal(visible(lm.tokenizer.token_bytes(token))),
