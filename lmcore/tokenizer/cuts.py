@@ -21,12 +21,14 @@ class Cuts:
     Attributes:
         ids: [n] the tokens.
         starts, ends: [n] the bytes of the text's UTF-8 each token stands for; equal for one that is none of the text.
+        decoded: the text that decoding the ids gives; another than the text, where something was lost or added.
         n_added: how many tokens at the beginning are none of the text.
     """
 
     ids: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
+    decoded: str
     n_added: int = 0
 
     def __len__(self) -> int:
@@ -44,14 +46,14 @@ class Cuts:
         return slice(first, max(first, last))
 
 
-def cuts_of_lengths(ids: np.ndarray, lengths: np.ndarray, n_added: int = 0) -> Cuts:
+def cuts_of_lengths(ids: np.ndarray, lengths: np.ndarray, decoded: str = "", n_added: int = 0) -> Cuts:
     """Return the cuts of tokens that lie one after the other, from the number of bytes of each.
 
     >>> cuts_of_lengths(np.array([5, 6]), np.array([3, 1])).starts.tolist()
     [0, 3]
     """
     ends = np.cumsum(lengths, dtype=np.int64)
-    return Cuts(ids, ends - lengths, ends, n_added)
+    return Cuts(ids, ends - lengths, ends, decoded, n_added)
 
 
 def byte_of_character(text: str) -> np.ndarray:
@@ -149,12 +151,16 @@ def measure(marks: Landmarks, cuts: Cuts) -> Measured:
     (4, 1, 1, 0.75)
     """
     places, words = marks.places, marks.words
-    characters = np.stack([places[:-1], places[1:]], axis=1)
+    starts = cuts.starts[cuts.n_added :]
+    begins = np.zeros(places[-1] + 1, dtype=bool)  # whether a character begins at a byte
+    begins[places] = True
+    within = ~begins[starts]
+    within[1:] |= starts[1:] == starts[:-1]
     return Measured(
-        len(cuts) - cuts.n_added,
-        len(characters),
+        len(starts),
+        len(places) - 1,
         int(places[-1]),
         len(words),
         words[broken(places[words], cuts)],
-        int(broken(characters, cuts).sum()),
+        len(np.unique(np.searchsorted(places, starts[within], side="right"))),
     )

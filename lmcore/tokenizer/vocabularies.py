@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -29,10 +28,7 @@ class Vocabulary(Protocol):
         """Return the bytes of one token."""
 
     def read(self, text: str) -> str:
-        """Return what is left of a text when it has been normalised, which is all that the ids can say."""
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of some ids."""
+        """Return what is left of a text once it has been normalised."""
 
 
 class Characters:
@@ -46,9 +42,8 @@ class Characters:
 
     def cut(self, text: str) -> Cuts:
         """Return one token a character."""
-        return cuts_of_lengths(
-            np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), np.diff(byte_of_character(text))
-        )
+        ids = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+        return cuts_of_lengths(ids, np.diff(byte_of_character(text)), ids.tobytes().decode("utf-32-le"))
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return the character's UTF-8."""
@@ -57,10 +52,6 @@ class Characters:
     def read(self, text: str) -> str:
         """Return the text: nothing is normalised."""
         return text
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the characters."""
-        return "".join(map(chr, ids))
 
 
 class Bytes:
@@ -74,8 +65,8 @@ class Bytes:
 
     def cut(self, text: str) -> Cuts:
         """Return one token a byte."""
-        data = np.frombuffer(text.encode(), dtype=np.uint8)
-        return cuts_of_lengths(data, np.ones(len(data), dtype=np.int64))
+        ids = np.frombuffer(text.encode(), dtype=np.uint8)
+        return cuts_of_lengths(ids, np.ones(len(ids), dtype=np.int64), ids.tobytes().decode())
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return the byte."""
@@ -84,10 +75,6 @@ class Bytes:
     def read(self, text: str) -> str:
         """Return the text: nothing is normalised."""
         return text
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of the bytes."""
-        return bytes(ids).decode("utf-8", errors="replace")
 
 
 class OfTokenizer:
@@ -109,13 +96,14 @@ class OfTokenizer:
     def cut(self, text: str) -> Cuts:
         """Return the text's tokens, after those the model expects in front."""
         ids, n_added = self.tokenizer.encode_ids(text), len(self.tokenizer.added_first)
-        if self.tokenizer.decode_bytes(ids[n_added:].tolist()) == text.encode():
+        back = self.tokenizer.decode_bytes(ids[n_added:].tolist())
+        if back == text.encode():
             lengths = self._lengths[ids]
             lengths[:n_added] = 0
-            return cuts_of_lengths(ids, lengths, n_added)
+            return cuts_of_lengths(ids, lengths, text, n_added)
         offsets = self.tokenizer.encode(text).offsets  # the text was changed: slower, and right
         spans = byte_of_character(text)[np.array(offsets, dtype=np.int64).reshape(-1, 2)]
-        return Cuts(ids, spans[:, 0], spans[:, 1], n_added)
+        return Cuts(ids, spans[:, 0], spans[:, 1], back.decode("utf-8", errors="replace"), n_added)
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return the bytes of one token."""
@@ -123,11 +111,7 @@ class OfTokenizer:
 
     def read(self, text: str) -> str:
         """Return the text as its tokens have it."""
-        return self.decode(self.cut(text).ids[len(self.tokenizer.added_first) :].tolist())
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of some ids."""
-        return self.tokenizer.decode(ids)
+        return self.cut(text).decoded
 
 
 class OfLibrary:
@@ -162,7 +146,8 @@ class OfLibrary:
         """Return the text's tokens, without those that a model's input would have around them."""
         found = self._library.encode(text, add_special_tokens=False)
         spans = byte_of_character(text)[np.array(found.offsets, dtype=np.int64).reshape(-1, 2)]
-        return Cuts(np.array(found.ids, dtype=np.int64), spans[:, 0], spans[:, 1])
+        ids = np.array(found.ids, dtype=np.int64)
+        return Cuts(ids, spans[:, 0], spans[:, 1], self._library.decode(found.ids, skip_special_tokens=False))
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return how the file writes the token."""
@@ -172,7 +157,3 @@ class OfLibrary:
         """Return the text as the file's normaliser leaves it."""
         normalizer = self._library.normalizer
         return text if normalizer is None else normalizer.normalize_str(text)
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of some ids, as the file's decoder joins them."""
-        return self._library.decode(list(ids), skip_special_tokens=False)

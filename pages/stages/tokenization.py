@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from pages.common import page, session, widgets
 from pages.common.text import _
-from pages.stages.tokenization import merges, names, special, tokens, toy
+from pages.stages.tokenization import compare, merges, names, special, tokens, toy
 
-VIEWS = {"tokens": tokens.show, "merges": merges.show, "special": special.show, "whose": toy.show, "names": names.show}
+VIEWS = {
+    "tokens": tokens.show,
+    "compare": compare.show,
+    "merges": merges.show,
+    "special": special.show,
+    "whose": toy.show,
+    "names": names.show,
+}
 titles = {
     "tokens": _("Tokens"),
+    "compare": _("Several vocabularies"),
     "merges": _("Merges"),
     "special": _("Special strings"),
     "whose": _("Whose ids"),

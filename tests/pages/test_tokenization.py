@@ -11,6 +11,7 @@ import pytest
 import tokenizers
 import torch
 from streamlit.testing.v1 import AppTest
+from tokenizers import models, normalizers, pre_tokenizers
 
 import lmcore
 from pages.figures import tokenization as figures
@@ -18,7 +19,7 @@ from pages.live.merge_replay import replay_data
 from tests.pages.hostile import TEXTS
 
 ROOT = Path(__file__).parents[2]
-VIEWS = ("tokens", "merges", "special", "whose", "names")
+VIEWS = ("tokens", "compare", "merges", "special", "whose", "names")
 REFERENCE = tokenizers.Tokenizer.from_file(str(ROOT / "lmcore/builtin/tokenizer.json"))
 REFERENCE.encode_special_tokens = True
 
@@ -171,6 +172,67 @@ def test_special_strings_both_ways() -> None:
     assert len(part(app, "token_groups")["groups"]) == len(as_text)
     switched = run("special", special_text="x<|endoftext|>y", special_strings="control")
     assert len(part(switched, "token_groups")["groups"]) == 3
+
+
+def test_vocabularies_side_by_side() -> None:
+    text = "unbelievably 今天天气 😊"
+    app = run("compare", prompt=text, vocabularies="small-world,characters,bytes")
+    frame = app.dataframe[0].value
+    assert frame["tokens"].tolist() == [len(REFERENCE.encode(text).ids), len(text), len(text.encode())]
+    assert frame["V"].tolist() == [REFERENCE.get_vocab_size(), 1_112_064, 256]
+    assert frame["characters per token"].tolist() == [len(text) / n for n in frame["tokens"]]
+    assert frame["bytes per token"].tolist() == [len(text.encode()) / n for n in frame["tokens"]]
+    assert frame["characters split"].tolist() == [1, 0, 5] and frame["words broken"].tolist() == [1, 1, 1]
+    assert app.dataframe[1].value["comes back"].tolist() == ["✓"] * 3
+    data = part(app, "vocabulary_rows")
+    for row, ids in enumerate([REFERENCE.encode(text).ids, list(map(ord, text)), list(text.encode())]):
+        drawn = [chip[2] for stretch in data["stretches"] for cell in stretch["rows"][row] for chip in cell[2]]
+        assert drawn == ids
+    assert [line.split()[:2] for line in last_snippet(app).splitlines()] == [
+        [name, str(n)] for name, n in zip(["small-world", "characters", "bytes"], frame["tokens"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("sample", "n"), [("letters", 100_000), ("marks", 1_000_000)])
+def test_of_a_long_text_only_a_window_is_drawn_and_all_is_counted(sample: str, n: int) -> None:
+    app = run("compare", **{"tokenization.text": sample, "tokenization.from": "480"}, vocabularies="bytes,small-world")
+    frame = app.dataframe[0].value
+    assert frame["tokens"].tolist() == [n, n] and "comes back" in app.dataframe[1].value
+    chips = [cell for stretch in part(app, "vocabulary_rows")["stretches"] for cell in stretch["rows"][0]]
+    assert len(chips) == 240
+    assert f"{n:,} characters" in sentences(app)
+
+
+def test_a_pasted_text_is_kept_while_the_reader_looks_elsewhere() -> None:
+    text = "今天 the weather\n" * 5_000
+    app = run("compare", **{"tokenization.text": "pasted"}, vocabularies="characters")
+    app.session_state["tokenization.pasted"] = text
+    assert app.run().dataframe[0].value["tokens"].tolist() == [len(text)]
+    given = part(app, "long_text")
+    assert given["beginning"] == text[:20_000] and given["length"] == len(text)
+    app.switch_page("pages/stages/embedding.py").run()
+    app.switch_page("pages/stages/tokenization.py").run()
+    assert app.dataframe[0].value["tokens"].tolist() == [len(text)]
+
+
+def test_what_a_file_loses_is_marked_with_the_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tokenizers.Tokenizer(models.WordPiece({"[UNK]": 0, "cafe": 1, "##s": 2}, unk_token="[UNK]"))
+    library.normalizer = normalizers.BertNormalizer()
+    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    library.save(str(tmp_path / "small.json"))
+    (tmp_path / "broken.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(tmp_path))
+    app = run("compare", prompt="Cafés", vocabularies="small.json,bytes")
+    frame = app.dataframe[1].value
+    assert frame["comes back"].tolist() == ["✗ not the same text", "✓"]
+    assert frame["normalised to"].tolist() == ["cafes", "unchanged"]
+    assert frame["differences"].tolist() == ["C → c; é → e␣##", ""]
+
+
+def test_a_link_with_a_vocabulary_that_is_not_here_says_so() -> None:
+    app = run("compare", vocabularies="bytes,elsewhere")
+    assert app.dataframe[0].value["vocabulary"].tolist() == ["bytes"]
+    assert "Some vocabularies of this link are not here and were left out." in [text.value for text in app.text]
 
 
 def test_the_toy_table_beside_the_models_ids() -> None:

@@ -1,0 +1,95 @@
+"""A stretch of text under several vocabularies: a row of chips each, those over the same bytes above one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from pages.common.escape import visible
+from pages.figures.theme import CATEGORICAL
+
+_FOLDER = Path(__file__).parent
+_LONGEST = 40  # characters of a token or a stretch that are written out
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One token.
+
+    Attributes:
+        token: its bytes.
+        token_id: its id.
+        cuts: whether it begins inside a word.
+    """
+
+    token: bytes
+    token_id: int
+    cuts: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Tokens over some columns of a stretch: (first, last + 1); none where the vocabulary has none for it."""
+
+    first: int
+    last: int
+    chips: Sequence[Chip]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Text between two cuts that all vocabularies have: its columns, and each vocabulary's cells."""
+
+    text: str
+    columns: int
+    rows: Sequence[Sequence[Cell]]
+
+
+@st.cache_resource(show_spinner=False)
+def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
+    return st.components.v2.component(
+        "explorer_vocabulary_rows",
+        js=(_FOLDER / "vocabulary_rows.js").read_text(encoding="utf-8"),
+        css=(_FOLDER / "vocabulary_rows.css").read_text(encoding="utf-8"),
+        html='<div class="comparison"><div class="names"></div><div class="stretches"></div></div>',
+    )
+
+
+def colour(row: int) -> str:
+    """Return the colour of a row, and of what else on the page belongs to it."""
+    return CATEGORICAL[row % len(CATEGORICAL)]
+
+
+def vocabulary_rows(names: Sequence[str], stretches: Sequence[Stretch], *, key: str, label: str) -> None:
+    """Show the rows.
+
+    Args:
+        names: the vocabularies, from the top row down.
+        stretches: the text from left to right.
+        key: unique on the page.
+        label: what this shows, for screen readers.
+    """
+    data = {
+        "label": label,
+        "names": [{"name": visible(name).replace("␣", " "), "colour": colour(i)} for i, name in enumerate(names)],
+        "stretches": [
+            {
+                "text": _short(stretch.text),
+                "columns": stretch.columns,
+                "rows": [[[cell.first, cell.last, [_chip(c) for c in cell.chips]] for cell in r] for r in stretch.rows],
+            }
+            for stretch in stretches
+        ],
+    }
+    _part()(key=key, data=data)
+
+
+def _chip(chip: Chip) -> list[str | int]:
+    return [_short(chip.token), chip.token[:_LONGEST].hex(" "), chip.token_id, int(chip.cuts)]
+
+
+def _short(text: bytes | str) -> str:
+    return visible(text) if len(text) <= _LONGEST else visible(text[:_LONGEST]) + "…"

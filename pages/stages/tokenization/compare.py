@@ -1,0 +1,170 @@
+"""One text under several vocabularies: where each cuts it, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from lmcore import LanguageModel
+from lmcore.tokenizer.alignment import Cell as Aligned
+from lmcore.tokenizer.alignment import align
+from lmcore.tokenizer.vocabularies import Vocabulary
+from pages.common import link, page, widgets
+from pages.common.text import _, visible
+from pages.figures import theme
+from pages.live.vocabulary_rows import Cell, Chip, Stretch, colour, vocabulary_rows
+from pages.stages.tokenization import source, vocabularies
+from pages.stages.tokenization.round_trip import round_trips
+from pages.stages.tokenization.vocabularies import Examined, title
+
+WINDOW = 240  # characters that are drawn; of a longer text one chooses where
+_EXAMPLES = 6
+
+CODE = """
+from lmcore.checkpoints.vocabulary_files import load_vocabulary
+from lmcore.tokenizer.cuts import Landmarks, measure
+
+text = {text}
+marks = Landmarks.of(text)
+for name in {names!r}:
+    cuts = load_vocabulary(name).cut(text)
+    found = measure(marks, cuts)
+    print(name, found.tokens, found.characters_per_token, found.bytes_per_token, len(found.broken_words))
+"""
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view; the model has no part in it."""
+    st.markdown(
+        _(
+            "The same text, cut by several vocabularies. A large vocabulary needs fewer tokens for a text, and a "
+            "larger table; what it was made for it cuts into words, what it hardly saw into bytes."
+        )
+    )
+    found = vocabularies.picker()
+    text = source.choose()
+    if not text or not found:
+        st.info(_("Choose a vocabulary and give it a text."))
+        link.stop()
+    examined = {name: vocabularies.examine(name, text, vocabulary) for name, vocabulary in found.items()}
+    start = _start(text)
+    rows(text, start, found, examined, key="compare.rows")
+    st.caption(
+        _(
+            "What stands above one another stands for the same bytes. An orange edge: this token begins inside a word. "
+            "Small numbers are ids, each of its own vocabulary."
+        )
+    )
+    st.caption(
+        _("{n:,} characters, {n_bytes:,} bytes. Cut in {seconds:.2f} s, all vocabularies together.").format(
+            n=len(text), n_bytes=len(text.encode()), seconds=sum(each.seconds for each in examined.values())
+        )
+    )
+    page.figure(
+        theme.bars(
+            [each.measured.characters_per_token for each in examined.values()],
+            [title(name) for name in examined],
+            kind="amount",
+            value_title=_("characters per token"),
+            colours=[colour(index) for index in range(len(examined))],
+        ),
+        "compare.characters",
+        _("Characters per token of each vocabulary on this text: the longer, the fewer tokens."),
+    )
+    page.numbers_table(
+        comparison_table(text, found, examined),
+        "vocabularies",
+        {"V": "count", _("tokens"): "count", _("characters per token"): "%.3f", _("bytes per token"): "%.3f"},
+    )
+    round_trips(text, start, WINDOW, found, examined)
+    page.snippet(CODE.format(text=_as_code(text), names=list(found)))
+
+
+def rows(text: str, start: int, found: Mapping[str, Vocabulary], examined: Mapping[str, Examined], *, key: str) -> None:
+    """Draw the rows of chips for the characters from `start` on, as many as are drawn."""
+    places = vocabularies.landmarks(text).places
+    end = min(start + WINDOW, len(text))
+    data = text[start:end].encode()
+    first = int(places[start])
+    inside = _inside_words(text, start, end)
+    cuts = [each.cuts for each in examined.values()]
+
+    def cell(which: int, aligned: Aligned) -> Cell:
+        vocabulary = list(found.values())[which]
+        ids = [int(cuts[which].ids[index]) for index in aligned.tokens]
+        begins = [int(cuts[which].starts[index]) for index in aligned.tokens]
+        chips = [
+            Chip(vocabulary.token_bytes(token_id), token_id, at in inside)
+            for token_id, at in zip(ids, begins, strict=True)
+        ]
+        return Cell(aligned.first, aligned.last, chips)
+
+    stretches = [
+        Stretch(
+            data[segment.start - first : segment.end - first].decode("utf-8", errors="replace"),
+            segment.columns,
+            [[cell(which, aligned) for aligned in row] for which, row in enumerate(segment.rows)],
+        )
+        for segment in align(cuts, first, int(places[end]))
+    ]
+    vocabulary_rows([title(name) for name in found], stretches, key=key, label=_("The text in each vocabulary"))
+
+
+def comparison_table(text: str, found: Mapping[str, Vocabulary], examined: Mapping[str, Examined]) -> pd.DataFrame:
+    """Return one row a vocabulary: its size, and how it fares on the text."""
+    lines = []
+    for name, each in examined.items():
+        measured = each.measured
+        words = [visible(text[a:b]) for a, b in measured.broken_words[:_EXAMPLES].tolist()]
+        lines.append(
+            {
+                _("vocabulary"): title(name),
+                "V": found[name].vocab_size,
+                _("tokens"): measured.tokens,
+                _("characters per token"): measured.characters_per_token,
+                _("bytes per token"): measured.bytes_per_token,
+                _("words"): measured.words,
+                _("words broken"): len(measured.broken_words),
+                _("characters split"): measured.split_characters,
+                _("broken words"): ", ".join(words) + ("…" if len(measured.broken_words) > _EXAMPLES else ""),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _start(text: str) -> int:
+    """Let the reader choose which part of a long text is drawn; a new text is drawn from its beginning."""
+    if len(text) <= WINDOW:
+        return 0
+    last = (len(text) - 1) // WINDOW * WINDOW
+    if link.remember("tokenization.from", 0, int) > last:
+        st.session_state["tokenization.from"] = 0
+    start = widgets.slider(
+        "tokenization.from",
+        _("Drawn from character"),
+        0,
+        last,
+        0,
+        step=WINDOW,
+        help=_("{n} characters are drawn; the numbers are of the whole text.").format(n=WINDOW),
+    )
+    return start
+
+
+def _inside_words(text: str, start: int, end: int) -> set[int]:
+    """Return the bytes at which a token would begin inside a word."""
+    marks = vocabularies.landmarks(text)
+    low, high = int(marks.places[start]), int(marks.places[end])
+    words = marks.places[marks.words[(marks.words[:, 0] < end) & (marks.words[:, 1] > start)]]
+    return {byte for first, last in words.tolist() for byte in range(max(first + 1, low), min(last, high))}
+
+
+def _as_code(text: str) -> str:
+    """Return Python for a text: written out while it is short."""
+    if len(text) <= 4 * WINDOW:
+        return repr(text)
+    if text == text[0] * len(text):
+        return f"{text[0]!r} * {len(text)}"
+    return 'open("text.txt", encoding="utf-8").read()'
