@@ -77,17 +77,19 @@ def _around_boundary(
     return torch.zeros(len(scores), dtype=torch.bool), torch.arange(len(scores)), 0.0
 
 
-def fit_within(probs: Tensor, mass: float, arrival: Tensor, least: float = 1e-6) -> Tensor:
-    """Positions kept by exllamav2's top-p: a heap whose sum stays within `mass`.
+def fit_within(weights: Tensor, mass: float, arrival: Tensor, least: float = 1e-6) -> Tensor:
+    """Positions kept by exllamav2's top-p: a heap whose share of the weight stays within `mass`.
 
     Tokens arrive one by one and join the heap; while the sum is above `mass` the smallest leaves for good. The token
-    that crosses is thus dropped, and one after it may still fit, so that the kept set can have a hole.
+    that crosses is thus dropped, and one after it may still fit, so that the kept set can have a hole. Until the sum
+    first crosses nothing can leave, so that stretch is found by a cumulative sum; behind it, a token that neither fits
+    nor is larger than the smallest would join and leave at once, and is passed over.
 
     Args:
-        probs: `[n]` float64, summing to 1.
-        mass: The most the kept tokens may weigh together; one token is always kept.
+        weights: `[n]` float64, 0 or more, some of them positive.
+        mass: The most the kept tokens may weigh together, as a share of all; one token is always kept.
         arrival: `[n]` positions in the order of arrival.
-        least: Tokens less probable than this never join.
+        least: Tokens with a smaller share than this never join.
 
     Returns:
         Ascending int64 positions, at least one.
@@ -97,14 +99,22 @@ def fit_within(probs: Tensor, mass: float, arrival: Tensor, least: float = 1e-6)
     >>> fit_within(torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64), 0.86, torch.arange(4)).tolist()
     [0, 1, 3]
     """
-    heap: list[tuple[float, int]] = []
-    total = 0.0
-    for prob, position in zip(probs[arrival].tolist(), arrival.tolist(), strict=True):
-        if prob < least or (total > mass and prob < heap[0][0]):
+    total = weights.sum().item()
+    in_order = weights[arrival]
+    eligible = in_order / total >= least
+    arrival, in_order = arrival[eligible], in_order[eligible]
+    if not len(arrival):
+        return weights.argmax().unsqueeze(0)
+    sums = in_order.cumsum(0)
+    bulk = max(int(torch.searchsorted(sums / total, mass, right=True)), 1)
+    heap = list(zip(in_order[:bulk].tolist(), arrival[:bulk].tolist(), strict=True))
+    heapq.heapify(heap)
+    used = sums[bulk - 1].item()
+    for weight, position in zip(in_order[bulk:].tolist(), arrival[bulk:].tolist(), strict=True):
+        if weight < heap[0][0] and (used + weight) / total > mass:
             continue
-        heapq.heappush(heap, (prob, position))
-        total += prob
-        while total > mass and len(heap) > 1:
-            total -= heapq.heappop(heap)[0]
-    kept = [position for _, position in heap] or [int(probs.argmax())]
-    return torch.tensor(sorted(kept))
+        heapq.heappush(heap, (weight, position))
+        used += weight
+        while used / total > mass and len(heap) > 1:
+            used -= heapq.heappop(heap)[0]
+    return torch.tensor(sorted(position for _, position in heap))

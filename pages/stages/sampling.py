@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 import torch
 
@@ -9,14 +11,16 @@ import lmcore
 from pages.common import link, page
 from pages.common.text import _
 from pages.live.sampling_lab import sampling_lab
-from pages.stages.sampling import drawing, engines, knobs, sources, tables, worked
+from pages.stages.sampling import drawing, engines, history, knobs, sources, tables, worked
 
 page.header(
     _("Sampling"),
     _("Softmax turns logits into probabilities; temperature, filters and penalties reshape them before a draw."),
 )
-source = sources.choose()
 knobs.remember()
+source = sources.choose()
+edited = history.choose(source)
+source = replace(source, history=edited.history, history_code=edited.code)
 vocab_size = len(source.logits)
 settings = knobs.settings(vocab_size)
 page.equation(
@@ -35,8 +39,11 @@ sampling_lab(
 if st.session_state["source"] == "worked":
     worked.show()
 
+if knobs.is_refused():
+    st.info(_("This engine refuses temperature 0 when sampling: use more than 0, or other rules."))
+    link.stop()
 try:
-    result = lmcore.reshape(torch.from_numpy(source.logits), settings, lmcore.History(prompt=source.history))
+    result = lmcore.reshape(torch.from_numpy(source.logits), settings, source.history)
 except ValueError:
     st.info(_("These penalties and biases leave no token, or overflow: use smaller ones."))
     link.stop()

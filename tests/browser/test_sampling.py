@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import itertools
 import json
+import math
 import random
 import re
 from collections.abc import Iterator
@@ -15,14 +17,15 @@ from urllib.parse import parse_qs, quote, urlsplit
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Error, Page, expect
 
 import lmcore
-from lmcore.sampling import STAGES, SamplingSettings, reshape
+from lmcore.sampling import ENGINES, STAGES, History, Rules, SamplingSettings, preset, reshape
 from pages.live import sampling_lab
+from pages.live.sampling_lab import engines
 from tests.browser.conftest import OpenPage, Server, settle
 
-HISTORY = [0, 1, 1, 2]
+HISTORY = History(prompt=[0, 1, 1], generated=[2, 1])
 VALUES: dict[str, list[Any]] = {
     "temperature": [0, 1e-40, 0.3, 0.8, 1.5, 1e3],
     "top_k": [1, 2, 3, 40, 10**6],
@@ -35,10 +38,12 @@ VALUES: dict[str, list[Any]] = {
     "repetition_penalty": [1.5, 0.7],
     "presence_penalty": [0.5, -1],
     "frequency_penalty": [0.5, -0.3],
-    "logit_bias": [{1: 2.5, 0: -1}],
+    "logit_bias": [{1: 2.5, 0: -1}, {2: -math.inf, 0: 1}],
 }
-RUN = """([settings, history]) => {
-  const result = lab.reshape(lab.ranked, {...lab.OFF, order: Object.keys(lab.OFF), ...settings}, history, lab.last);
+RUN = """([name, settings, history]) => {
+  const engine = lab.engines[name];
+  const used = lab.under(engine, {...lab.OFF, order: engine.order, ...settings});
+  const result = lab.reshape(lab.ranked, used, history, lab.last);
   lab.last = result;
   const probs = lab.probsById(result);
   const kept = Int32Array.from(result.final.ranks, (rank) => lab.ranked.ids[rank]).sort();
@@ -85,10 +90,11 @@ def module_page(browser: Browser) -> Iterator[Page]:
     """A blank page with reshape.js in it."""
     context = browser.new_context()
     page = context.new_page()
-    names = "OFF, rankVocabulary, reshape, probsById, entropyBits, totalRemovedMass"
-    source = sampling_lab.script(["candidates.js", "reshape.js"])
+    names = "OFF, RULES, rankVocabulary, reshape, under, probsById, entropyBits, totalRemovedMass"
+    source = sampling_lab.script(["candidates.js", "nucleus.js", "reshape.js", "engines.js"])
     page.add_script_tag(type="module", content=f"{source}\nglobalThis.lab = {{{names}}};")
     page.wait_for_function("globalThis.lab !== undefined")
+    page.evaluate("(engines) => (lab.engines = engines)", engines.table())
     yield page
     context.close()
 
@@ -109,10 +115,23 @@ def decoded(text: str, dtype: type) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype=dtype)
 
 
-def compare(page: Page, logits: np.ndarray, settings: dict[str, Any]) -> None:
-    expected = reshape(torch.from_numpy(logits), SamplingSettings(**settings), HISTORY)
-    bias = {"logit_bias": {str(k): v for k, v in settings["logit_bias"].items()}} if "logit_bias" in settings else {}
-    found = page.evaluate(RUN, [{**settings, **bias}, HISTORY])
+def compare(page: Page, logits: np.ndarray, settings: dict[str, Any], engine: str = engines.OWN) -> None:
+    """Hold the scripts' numbers to lmcore's, under lmcore's own rules or an engine's."""
+    if engine == engines.OWN:
+        chosen = SamplingSettings(**settings)
+    else:
+        chosen = preset(engine, **{**dict.fromkeys(ENGINES[engine].defaults), **settings})
+    told = dict(settings)
+    if "logit_bias" in told:
+        told["logit_bias"] = {str(k): v if math.isfinite(v) else "-inf" for k, v in told["logit_bias"].items()}
+    arguments = [engine, told, HISTORY._asdict()]
+    try:
+        expected = reshape(torch.from_numpy(logits), chosen, HISTORY)
+    except ValueError:  # a ban of the only token a filter left
+        with pytest.raises(Error, match="overflow"):
+            page.evaluate(RUN, arguments)
+        return
+    found = page.evaluate(RUN, arguments)
     kept = decoded(found["kept"], np.int32)
     np.testing.assert_array_equal(kept, expected.kept_ids.numpy(), err_msg=str(settings))
     probs = expected.probs.numpy()[kept]
@@ -144,12 +163,43 @@ def test_kept_tokens_are_the_same_and_probabilities_agree(module_page: Page, nam
     give(module_page, logits)
     compared = 0
     for settings in grid(len(logits), combinations):
-        touched = [0, 1, 2] if "penalty" in str(settings) else [0, 1] if "logit_bias" in settings else []
-        if max(touched, default=0) >= len(logits) or (name == "large" and touched):
-            continue  # ids outside the vocabulary are refused, and 1e30 with edits can overflow
-        compare(module_page, logits, settings)
-        compared += 1
+        if is_comparable(name, logits, settings):
+            compare(module_page, logits, settings)
+            compared += 1
     assert compared > 25
+
+
+def is_comparable(name: str, logits: np.ndarray, settings: dict[str, Any]) -> bool:
+    """Ids outside the vocabulary are refused, and 1e30 with edits can overflow."""
+    edits = "penalty" in str(settings) or "logit_bias" in settings
+    return not edits or (len(logits) > 2 and name != "large")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_each_engines_rules_give_what_its_preset_gives(module_page: Page, name: str, engine: str) -> None:
+    logits, combinations = VOCABULARIES[name]
+    give(module_page, logits)
+    compared = 0
+    for settings in grid(len(logits) + 1, combinations // 3):
+        settings.pop("order", None)
+        refused = settings.get("temperature") == 0 and engine == "transformers"
+        if is_comparable(name, logits, settings) and not refused:
+            compare(module_page, logits, settings, engine)
+            if "penalty" in str(settings) and ENGINES[engine].penalty_window:
+                compare(module_page, logits, {**settings, "penalty_last_n": 2}, engine)
+            compared += 1
+    assert compared > 25
+
+
+def test_the_engine_that_refuses_temperature_zero_refuses_it(module_page: Page) -> None:
+    give(module_page, WORKED)
+    with pytest.raises(Exception, match="zero_temperature"):
+        module_page.evaluate(RUN, ["transformers", {"temperature": 0}, HISTORY._asdict()])
+
+
+def test_the_rules_of_the_scripts_are_lmcores_own(module_page: Page) -> None:
+    assert module_page.evaluate("lab.RULES") == dataclasses.asdict(Rules())
 
 
 def test_a_reused_prefix_gives_the_same_as_a_fresh_run(module_page: Page) -> None:
@@ -169,9 +219,9 @@ def test_negative_zero_and_zero_are_ranked_by_id(module_page: Page) -> None:
 
 def test_an_edit_that_leaves_no_token_is_an_error(module_page: Page) -> None:
     give(module_page, np.array([3e38], dtype=np.float32))
-    with pytest.raises(Exception, match="no token is left|overflowed"):
+    with pytest.raises(Exception, match="overflow"):
         module_page.evaluate(
-            "lab.reshape(lab.ranked, {...lab.OFF, order: Object.keys(lab.OFF), logit_bias: {0: -Infinity}})"
+            "lab.reshape(lab.ranked, {...lab.OFF, order: Object.keys(lab.OFF), logit_bias: {0: '-inf'}})"
         )
 
 
@@ -259,7 +309,8 @@ def test_the_page_shows_what_lmcore_computes(open_page: OpenPage) -> None:
     result, _ = model_result(temperature=1.3, top_k=8, top_p=0.9, repetition_penalty=1.2)
     assert_rows_are(page, result)
     assert tile(page, "entropy") == f"{result.entropy_bits:.3f} bits"
-    assert tile(page, "candidates") == f"{result.candidates} of {result.start.vocab_size:,}"
+    assert tile(page, "candidates") == f"{result.candidates}"
+    expect(page.locator(".tile[data-tile=candidates] .under")).to_have_text(f"of {result.start.vocab_size:,}")
     assert tile(page, "removed") == f"{100 * result.removed_mass:.2f} %"
     # Removed ones are named after the stage that removed them, and the rest is one row.
     lost = {row["now"] for row in rows(page, 20)} - {""}
@@ -407,6 +458,7 @@ from pages.live.sampling_lab import sampling_lab
 from pages.stages.sampling.knobs import NUMBERS, off
 
 start = {"logit_bias": {}, **{name: off(name) for name in NUMBERS}, "order": list(STAGES)}
+start |= {"engine": "lmcore", "penalty_last_n": 0}
 st.session_state.setdefault("told", {**start, "bars": 20, "log": False, "token": None})
 logits = np.random.default_rng(1).normal(0, 3, 50_257).astype(np.float32)
 told = st.session_state["told"]
@@ -428,7 +480,7 @@ def test_the_logits_of_a_large_vocabulary_travel_once(open_page: OpenPage, tmp_p
         settle(page)
         large = [size for size in received if size > 4 * 50_257]
         assert len(large) == 1 and large[0] < 4 * 50_257 + 2000
-        assert tile(page, "candidates") == "50,257 of 50,257"
+        assert tile(page, "candidates") == "50,257"
         received.clear()
         page.get_by_role("slider", name="Temperature", exact=True).press("ArrowRight")
         expect(page.get_by_text("told 1.01")).to_be_visible()
@@ -488,7 +540,134 @@ def test_pinning_compares_with_what_was(open_page: OpenPage) -> None:
     expect(page.locator(".tile[data-tile=entropy]")).to_contain_text(f"pinned: {plain.entropy_bits:.3f} bits")
 
 
+def number_of(page: Page, token: int) -> str:
+    """What stands at the end of a token's own row."""
+    row = page.locator(f".row:has(.id:text-is('{token}'))")
+    expect(row).to_have_count(1)
+    return row.locator(".now").inner_text()
+
+
+def test_a_token_is_banned_and_let_come_again_and_one_that_is_lifted_has_a_bar(open_page: OpenPage) -> None:
+    plain, _ = model_result()
+    best, last = int(plain.start.logits.argmax()), int(plain.start.logits.argmin())
+    page = open_lab(open_page, token=str(best), temperature="0.9")
+    page.get_by_role("button", name="Ban").click()
+    expect_query(page, logit_bias=f"{best}:-inf")
+    banned, _ = model_result(temperature=0.9, logit_bias={best: -math.inf})
+    assert_rows_are(page, banned)
+    assert number_of(page, best) == "Logit bias"
+    expect(page.get_by_test_id("stCode")).to_contain_text(f'logit_bias={{{best}: float("-inf")}}')
+    page.get_by_role("button", name="Ban").click()
+    page.wait_for_url(re.compile(r"logit_bias=(&|$)"), wait_until="commit")
+    assert_rows_are(page, model_result(temperature=0.9)[0])
+    # Typed into the field, with a true minus sign and an infinity, or as words; and what is no number is refused.
+    field = page.get_by_role("textbox", name=re.compile("Logit bias"))
+    for ban in ("-inf", "\u2212\u221e", "-Infinity"):
+        field.fill(ban)
+        expect(page.get_by_role("button", name="Ban")).to_have_attribute("aria-pressed", "true")
+        field.fill("")
+        expect(page.get_by_role("button", name="Ban")).to_have_attribute("aria-pressed", "false")
+    field.fill("much")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    field.fill("0.5")
+    field.press("Enter")
+    expect_query(page, logit_bias=f"{best}:0.5")
+    # A token from the very end of the vocabulary, lifted above all others, stands first with a bar of its own.
+    page = open_lab(open_page, logit_bias=f"{last}:60")
+    lifted, _ = model_result(logit_bias={last: 60})
+    assert rows(page, 1)[0]["id"] == str(last)
+    assert float(number_of(page, last).split()[0]) == pytest.approx(100 * lifted.probs[last].item(), abs=0.00501)
+    page.get_by_role("listbox", name="The most probable tokens").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".who .facts")).to_contain_text(f"id {last}")
+
+
+@pytest.mark.parametrize("engine", ["llama.cpp", "exllamav2", "vllm"])
+def test_choosing_an_engine_and_dragging_shows_what_the_engine_does(open_page: OpenPage, engine: str) -> None:
+    page = open_lab(open_page, temperature="4", top_k="9", top_p="0.8", repetition_penalty="1.3", typical_p="0.9")
+    select = page.get_by_role("combobox", name="Rules of")
+    select.select_option(engine)
+    expect_query(page, engine=engine)
+    off = dict.fromkeys(ENGINES[engine].defaults)
+
+    def expected(**knobs: float) -> Any:
+        lm = lmcore.load(MODEL)
+        ids = lm.tokenizer.encode(PROMPT).ids
+        told = {"temperature": 4, "top_k": 9, "top_p": 0.8, "repetition_penalty": 1.3, "typical_p": 0.9, **knobs}
+        return reshape(lm(ids)[-1], preset(engine, **{**off, **told}), History(prompt=ids))
+
+    assert_rows_are(page, expected())
+    has_typical = "typical_p" in ENGINES[engine].order
+    expect(page.locator("[data-stage=typical_p]")).to_have_class(re.compile("stage$" if has_typical else "lacks"))
+    slider = page.get_by_role("slider", name="Top-p", exact=True)
+    slider.focus()
+    before = tile(page, "entropy")
+    for _ in range(15):
+        page.keyboard.press("ArrowLeft")
+    changed(page, "entropy", before)
+    top_p = float(slider.get_attribute("aria-valuetext"))
+    assert tile(page, "candidates") == f"{expected(top_p=top_p).candidates:,}"
+    assert_rows_are(page, expected(top_p=top_p))
+    page.get_by_role("button", name="Its defaults").click()
+    settings = preset(engine)
+    lm = lmcore.load(MODEL)
+    ids = lm.tokenizer.encode(PROMPT).ids
+    own = reshape(lm(ids)[-1], settings, History(prompt=ids))
+    expect(page.locator(".tile[data-tile=entropy] strong")).to_have_text(f"{own.entropy_bits:.3f} bits")
+    assert_rows_are(page, own)
+
+
+def test_an_engine_that_refuses_a_temperature_says_so_and_the_old_picture_fades(open_page: OpenPage) -> None:
+    page = open_lab(open_page, engine="transformers", temperature="0.5")
+    field = page.get_by_role("spinbutton", name="Temperature")
+    field.fill("0")
+    expect(page.get_by_role("alert").filter(has_text="refuses temperature 0")).to_be_visible()
+    expect(page.locator(".lab.refused")).to_have_count(1)
+    field.fill("0.5")
+    expect(page.locator(".lab.refused")).to_have_count(0)
+
+
+def test_screen_readers_get_every_value(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="0.5", top_k="3")
+    result, lm = model_result(temperature=0.5, top_k=3)
+    best = int(result.start.logits.argmax())
+    first = page.get_by_role("listbox", name="The most probable tokens").get_by_role("option").first
+    expect(first).to_have_attribute("aria-label", re.compile("final"))
+    label = first.get_attribute("aria-label")
+    assert f"id {best}" in label and f"final {100 * result.probs[best].item():.2f} %" in label
+    slider = page.get_by_role("slider", name="Temperature", exact=True)
+    assert slider.get_attribute("aria-valuetext") == "0.5"
+    expect(page.locator(".spoken")).to_contain_text(f"Entropy {result.entropy_bits:.3f} bits")
+    grip = page.get_by_role("button", name="Move Top-k")
+    grip.press("Home")
+    expect(page.locator(".spoken")).to_contain_text("Top-k is now number 1 of 12")
+
+
+def test_300_000_lines_are_pasted_and_the_page_stays_at_hand(open_page: OpenPage) -> None:
+    page = open_lab(open_page, source="own", own_logits="a: 1\nb: 2")
+    values = np.random.default_rng(3).normal(0, 3, 300_000).round(4)
+    page.get_by_role("textbox", name="Own logits").evaluate(
+        """(field, text) => {
+          Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, text);
+          field.dispatchEvent(new Event("input", {bubbles: true}));
+        }""",
+        "\n".join(f"t{index}: {value}" for index, value in enumerate(values)) + "\nno line",
+    )
+    page.get_by_role("textbox", name="Own logits").press("Control+Enter")
+    expect(page.locator(".tile[data-tile=candidates] strong")).to_have_text("300,000")
+    expect(page.get_by_text("Line 300001 is no logit: no␣line")).to_be_visible()
+    before = tile(page, "entropy")
+    page.get_by_role("slider", name="Temperature", exact=True).press("ArrowLeft")
+    changed(page, "entropy", before)
+    expect_query(page, temperature="0.99")
+    result = reshape(values.tolist(), SamplingSettings(temperature=0.99))
+    expect(page.locator(".tile[data-tile=entropy] strong")).to_have_text(f"{result.entropy_bits:.3f} bits")
+
+
 def test_labels_of_the_lab_are_translated(open_page: OpenPage) -> None:
     page = open_lab(open_page, lang="zh", temperature="0.8")
     text = page.locator(".lab").inner_text()
-    assert not set(re.findall(r"[A-Za-z]{4,}", text)) - {"logit", "Min"} - set(json.dumps(rows(page, 20)))
+    names = {word for engine in ENGINES.values() for word in re.findall(r"[A-Za-z]{4,}", engine.title)} - {"assumed"}
+    tokens = set(re.findall(r"[A-Za-z]{4,}", json.dumps(rows(page, 20), ensure_ascii=False)))
+    found = set(re.findall(r"[A-Za-z]{4,}", text)) - {"logit", "lmcore"} - names - tokens
+    assert found <= {"API", "assumed"}  # an engine's name

@@ -13,7 +13,7 @@ from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 import lmcore
-from lmcore.sampling import OFF, STAGES, SamplingSettings
+from lmcore.sampling import ENGINES, OFF, STAGES, History, SamplingSettings, preset
 from pages.figures.sampling import observed_against_expected
 from pages.live import sampling_lab
 from pages.live.sampling_lab.labels import stage_helps, stage_titles
@@ -126,7 +126,7 @@ def test_the_lab_gets_the_logits_as_bytes_and_the_rest_apart() -> None:
     logits = lm(ids)[0].numpy()
     assert data == logits.tobytes() and len(data) == 4 * lm.config.vocab_size
     assert settings["temperature"] == 0.5 and settings["order"] == list(STAGES)
-    assert rest["history"] == ids[:1]
+    assert rest["history"] == {"prompt": ids[:1], "generated": []}
     assert len(rest["ids"]) == len(rest["texts"]) <= sampling_lab.N_TEXTS + 1
     assert set(np.argsort(-logits)[:200]) <= set(rest["ids"])
 
@@ -158,6 +158,10 @@ def test_every_model_and_a_token_that_is_part_of_a_character(model: str) -> None
         {"source": "worked", "temperature": "1.5", "top_k": "3", "top_p": "0.9"},
         {"source": "own", "own_logits": "a: 1\nb: -inf\nc: 0.25", "typical_p": "0.5"},
         {"prompt": "我", "temperature": "0"},
+        {"prompt": "我喜欢", "logit_bias": "5:-inf,9:2"},
+        {"prompt": "我喜欢", "engine": "llama.cpp", "top_k": "9", "repetition_penalty": "1.3", "penalty_last_n": "2"},
+        {"prompt": "我喜欢", "engine": "exllamav2", "top_p": "0.6", "order": "top_p,temperature", "temperature": "2"},
+        {"prompt": "我喜欢", "presence_penalty": "1", "history_out": "0", "history_added": "7,7,9"},
     ],
 )
 def test_the_snippet_runs_as_it_stands_and_gives_the_numbers(parameters: dict[str, str]) -> None:
@@ -172,13 +176,15 @@ def test_the_snippet_runs_as_it_stands_and_gives_the_numbers(parameters: dict[st
 
 
 def test_the_json_says_what_lmcore_computes() -> None:
-    settings = SamplingSettings(temperature=0.5, top_k=3, logit_bias={1: -2.0})
+    settings = SamplingSettings(temperature=0.5, top_k=3, logit_bias={1: -2.0, 3: -np.inf})
     logits = np.array(list(worked.LOGITS.values()))
     result = lmcore.reshape(logits, settings)
-    source = Source(logits, list(worked.LOGITS).__getitem__, (), "")
+    source = Source(logits, list(worked.LOGITS).__getitem__, lambda text: [], History(), "")
     table, _formats = tables.numbers(source, result)
     read_back = json.loads(tables.as_json(table, settings, result))
-    assert [step["kept"] for step in read_back["steps"]] == [5, 5, 3]
+    assert [step["kept"] for step in read_back["steps"]] == [4, 4, 3]
+    assert read_back["settings"]["logit_bias"] == {"1": -2.0, "3": "-inf"}
+    assert "Infinity" not in tables.as_json(table, settings, result)
     assert {token["Token"]: token["final"] for token in read_back["tokens"]} == pytest.approx(
         dict(zip(worked.LOGITS, result.probs.tolist(), strict=True))
     )
@@ -195,7 +201,12 @@ def test_the_json_says_what_lmcore_computes() -> None:
         ("order", "top_k,top_k", None),
         ("order", "softmax", None),
         ("logit_bias", "x", ""),
-        ("logit_bias", "1:-inf", ""),
+        ("logit_bias", "1:inf", ""),
+        ("logit_bias", "1:nan", ""),
+        ("engine", "gpt", "lmcore"),
+        ("penalty_last_n", "-1", 0),
+        ("history_out", "99", ()),
+        ("history_added", "x", ()),
         ("bars", "many", 20),
         ("token", "-3", None),
     ],
@@ -257,7 +268,13 @@ def test_six_engines_side_by_side_give_the_worked_tables() -> None:
     assert any("Total variation distance: 0.1363" in text.value for text in app.text)
     fates = frame(app, "llama.cpp")
     assert fates["Token"].tolist() == ["好"]
-    assert fates["llama.cpp"].tolist() == ["removed by Top-p"]
+    # Untempered and among the three best, 不错 and 很 alone weigh 92.42 %: that is why, and .9 is below it.
+    assert fates["llama.cpp"].tolist() == ["Top-p: the more probable ones sum to 92.42 %"]
+    z = np.array([2.3, 1.5, 3.8])
+    assert np.exp(z[[0, 2]]).sum() / np.exp(z).sum() == pytest.approx(0.9242, abs=5e-5)
+    reasons = next(text.value for text in app.text if "after it in" in text.value)
+    assert "Temperature runs before Top-p in Hugging Face transformers 5, after it in llama.cpp." in reasons
+    assert "Top-k: in Hugging Face transformers 5 ties at the k-th: all stay; in llama.cpp" in reasons
 
 
 def test_engines_own_defaults_come_in_only_when_asked_for() -> None:
@@ -271,6 +288,137 @@ def test_an_engine_that_refuses_is_said_and_the_others_are_shown() -> None:
     table = run(source="worked", temperature="0").table[1].value
     assert "refuses temperature 0" in table.loc["Hugging Face transformers 5", "Stages, in its order"]
     assert table.loc["vLLM v1", "Candidates"] == "1"
+
+
+# ---- An engine's rules -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_chosen_engine_is_what_the_page_computes(engine: str) -> None:
+    app = run(prompt="我喜欢", engine=engine, temperature="1.5", top_k="9", top_p="0.8", repetition_penalty="1.3")
+    lm = lmcore.load("small-world")
+    ids = lm.tokenizer.encode("我喜欢").ids
+    off = {name: None for name in ENGINES[engine].defaults}
+    settings = preset(engine, **{**off, "temperature": 1.5, "top_k": 9, "top_p": 0.8, "repetition_penalty": 1.3})
+    result = lmcore.reshape(lm(ids)[-1], settings, History(prompt=ids))
+    table = frame(app, "final")
+    np.testing.assert_allclose(table["final"], 100 * result.probs[table["id"].tolist()].numpy(), atol=1e-9)
+    told = parts(app)[1]
+    assert told["engine"] == engine and told["order"][: len(ENGINES[engine].order)] == list(ENGINES[engine].order)
+
+
+def test_an_engine_that_refuses_temperature_zero_says_so_and_no_number_is_shown() -> None:
+    app = run(prompt="我喜欢", engine="transformers", temperature="0")
+    assert any("refuses temperature 0" in info.value for info in app.info)
+    assert not app.dataframe
+
+
+def test_overflow_is_not_called_a_refusal_of_temperature_zero() -> None:
+    told = {"source": "own", "own_logits": "a: 1e308\nb: 1", "logit_bias": "0:-inf,1:-inf"}
+    assert "leave no token" in run(**told).info[0].value
+
+
+# ---- The history -----------------------------------------------------------------------------------------------------
+
+
+def test_the_history_can_be_edited_and_put_back() -> None:
+    app = run(prompt="小明喜欢小红", presence_penalty="2")
+    lm = lmcore.load("small-world")
+    ids = list(lm.tokenizer.encode("小明喜欢小红").ids)
+    app.button_group(key="history.own").set_value(list(range(1, len(ids)))).run()
+    assert parts(app)[2]["history"] == {"prompt": ids[1:], "generated": []}
+    app.text_input(key="history.text").set_value("天气").run()
+    app.button(key="history.add").click().run()
+    extra = list(lm.tokenizer.encode("天气").ids)
+    assert parts(app)[2]["history"] == {"prompt": ids[1:], "generated": extra}
+    result = lmcore.reshape(lm(ids)[-1], SamplingSettings(presence_penalty=2), History(ids[1:], extra))
+    table = frame(app, "final")
+    np.testing.assert_allclose(table["final"], 100 * result.probs[table["id"].tolist()].numpy(), atol=1e-9)
+    app.text_input(key="history.text").set_value("天气").run()
+    app.button(key="history.instead").click().run()
+    assert parts(app)[2]["history"] == {"prompt": [], "generated": extra}
+    app.button(key="history.reset").click().run()
+    assert parts(app)[2]["history"] == {"prompt": ids, "generated": []}
+    assert not app.exception
+
+
+def test_an_edited_history_belongs_to_its_prompt_and_comes_with_a_link() -> None:
+    app = run(prompt="小明喜欢小红", history_out="0,1", history_added="7")
+    assert parts(app)[2]["history"]["generated"] == [7]
+    app.text_input(key="prompt").set_value("我喜欢").run()
+    ids = list(lmcore.load("small-world").tokenizer.encode("我喜欢").ids)
+    assert parts(app)[2]["history"] == {"prompt": ids, "generated": []}
+
+
+def test_only_generated_tokens_count_where_the_engine_says_so() -> None:
+    told = {"prompt": "我喜欢", "presence_penalty": "2", "engine": "vllm"}
+    plain = frame(run(**told), "final")
+    np.testing.assert_allclose(plain["final"], plain["T = 1"], atol=1e-9)
+    token = int(plain["id"][3])
+    added = frame(run(**told, history_added=str(token)), "final").set_index("id")
+    assert abs(added["final"] / added["T = 1"] - 1).idxmax() == token
+
+
+def test_tokens_of_listed_sources_are_found_by_their_text() -> None:
+    app = run(source="worked", repetition_penalty="1.5")
+    app.text_input(key="history.text").set_value("不错x很").run()
+    app.button(key="history.add").click().run()
+    assert parts(app)[2]["history"] == {"prompt": [], "generated": [2, 0]}
+
+
+# ---- A step of a generation ------------------------------------------------------------------------------------------
+
+
+def test_a_kept_step_is_a_source_with_its_settings() -> None:
+    app = run(source="step")
+    assert "Nothing has been generated" in app.info[0].value
+    app.session_state["seed"] = 5
+    app.session_state["temperature"] = 1.4
+    app.session_state["top_k"] = 30
+    app.switch_page("pages/stages/generation.py")
+    app.run()
+    for _ in range(3):
+        app.button(key="generation.step").click().run()
+    app.session_state["temperature"] = 1.0
+    app.switch_page("pages/stages/sampling.py")
+    app.run()
+    assert not app.exception
+    runs = app.session_state["generation.runs"]
+    run_ = next(iter(runs.values()))
+    path = run_.tree.path(run_.node)
+    assert len(path) == 3
+    data, _settings, rest = parts(app)
+    assert rest["history"] == {
+        "prompt": list(run_.tree.prompt_ids),
+        "generated": [node.token_id for node in path[:2]],
+    }
+    lm = run_.tree.lm
+    again = lm([*run_.tree.prompt_ids, *(node.token_id for node in path[:2])])[-1].numpy()
+    np.testing.assert_allclose(np.frombuffer(data, dtype=np.float32), again, atol=1e-3)
+    app.button(key="kept.take").click().run()
+    assert (app.session_state["temperature"], app.session_state["top_k"]) == (1.4, 30)
+    table = frame(app, "final")
+    ids = table["id"].tolist()
+    np.testing.assert_allclose(table["final"], 100 * run_.result(path[2]).probs[ids].numpy(), atol=1e-9)
+    scope: dict[str, object] = {}
+    with redirect_stdout(io.StringIO()):
+        exec(app.code[-1].value, scope)
+    np.testing.assert_allclose(table["final"], 100 * scope["result"].probs[ids].numpy(), atol=1e-2)
+
+
+# ---- A bias that lifts or bans ---------------------------------------------------------------------------------------
+
+
+def test_a_lifted_token_is_in_the_table_and_a_banned_one_named() -> None:
+    lm = lmcore.load("small-world")
+    logits = lm(lm.tokenizer.encode("我喜欢").ids)[-1]
+    last = int(logits.argmin())
+    best = int(logits.argmax())
+    app = run(prompt="我喜欢", logit_bias=f"{last}:60,{best}:-inf")
+    settings = parts(app)[1]
+    assert settings["logit_bias"] == {str(last): 60.0, str(best): "-inf"}
+    table = frame(app, "final").set_index("id")
+    assert table.loc[last, "final"] > 99 and table.loc[best, "removed by"] == "Logit bias"
 
 
 # ---- What the lab tells ----------------------------------------------------------------------------------------------
@@ -290,6 +438,7 @@ def test_what_fits_is_taken_as_the_address_has_it(monkeypatch: pytest.MonkeyPatc
     state: dict[str, object] = {}
     monkeypatch.setattr(knobs.st, "session_state", state)
     told = {**{name: knobs.off(name) for name in knobs.NUMBERS}, "logit_bias": {"5": 1.5}, "order": list(STAGES)}
+    told |= {"engine": "lmcore", "penalty_last_n": 3}
     knobs.take({**told, "temperature": 0.8, "top_k": 7, "bars": 900, "log": True, "token": 12})
     assert (state["temperature"], state["top_k"], state["logit_bias"], state["order"]) == (0.8, 7, "5:1.5", None)
     assert (state["bars"], state["log_bars"], state["token"]) == (200, True, 12)

@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from lmcore.sampling import History
 from pages.common.escape import visible
+from pages.live.sampling_lab.engines import table as engine_table
 from pages.live.sampling_lab.labels import labels
 
 _FOLDER = Path(__file__).parent
 _FILES = (
-    *("candidates.js", "reshape.js", "format.js", "bars.js", "chart.js", "curves.js"),
+    *("candidates.js", "nucleus.js", "reshape.js", "engines.js", "format.js", "bars.js", "chart.js", "curves.js"),
     *("stages.js", "tiles.js", "way.js", "lab.js"),
 )
+NO_HISTORY = History()
 N_TEXTS = 400  # texts sent with the logits: of the most probable tokens, enough for the longest list of bars
 
 
@@ -46,7 +49,7 @@ def sampling_lab(
     settings: Mapping[str, Any],
     *,
     key: str,
-    history: Sequence[int] = (),
+    history: History = NO_HISTORY,
     on_settings: Callable[[Any], None],
 ) -> None:
     """Show the lab; one on a page.
@@ -56,7 +59,8 @@ def sampling_lab(
     Args:
         logits: [V] by id. float32 takes 4 bytes a token; float64 is for numbers that float32 would round.
         texts: the text of a token, by id; made visible here. Asked for a few hundred ids only.
-        settings: the value of each stage, and "order", "bars", "log", "token"; what the lab shows.
+        settings: the value of each stage, and "engine", "order", "penalty_last_n", "bars", "log", "token"; what the lab
+            shows. A bias of -inf is the text "-inf".
         key: unique on the page.
         history: ids of the tokens before this position, for the penalties.
         on_settings: called with settings as the reader left them, before the page runs again. They come from the
@@ -65,7 +69,8 @@ def sampling_lab(
     raw = np.ascontiguousarray(logits)
     data = raw.tobytes()
     chosen = [settings["token"]] if settings["token"] is not None and settings["token"] < len(raw) else []
-    shown = sorted({*most_probable(raw, N_TEXTS), *history, *chosen})
+    named = {*history.prompt, *history.generated, *map(int, settings["logit_bias"])}
+    shown = sorted({*most_probable(raw, N_TEXTS), *named, *chosen})
 
     def told() -> None:
         on_settings(st.session_state[key].get("settings"))
@@ -79,7 +84,8 @@ def sampling_lab(
             "float": 8 * raw.itemsize,
             "ids": shown,
             "texts": [visible(texts(token)) for token in shown],
-            "history": list(history),
+            "history": {"prompt": list(history.prompt), "generated": list(history.generated)},
+            "engines": engine_table(),
             "labels": labels(),
         },
         on_settings_change=told,

@@ -1,5 +1,6 @@
 // The most probable tokens as rows: raw logit, probability at temperature 1 (outlined) and now (filled). What a stage
-// removed stays, hatched, with the stage's name; everything further down is one row. Only rows in view are written.
+// removed stays, hatched, with the stage's name; a token from further down that an edit lifts among them, one with a
+// bias and the chosen one have rows too; everything else is one row. Only rows in view are written.
 
 import { probability } from "./candidates.js";
 import { element, fill, fmtCount, fmtLogit, fmtProbability, setText } from "./format.js";
@@ -26,57 +27,90 @@ export class Bars {
     this.list.onpointermove = (event) => look(event.target.closest(".row")?.rank ?? null);
     this.list.onpointerleave = () => look(null);
     this.list.onkeydown = (event) => {
-      const now = this.chosen ?? -1;
+      const now = this.order.indexOf(this.chosen);
       const page = Math.max(Math.floor(this.list.clientHeight / ROW) - 1, 1);
       const moves = {
-        ...{ ArrowDown: now + 1, PageDown: now + page, End: this.rows.length - 1 },
+        ...{ ArrowDown: now + 1, PageDown: now + page, End: this.order.length - 1 },
         ...{ ArrowUp: now - 1, PageUp: now - page, Home: 0 },
       };
       if (!(event.key in moves)) return;
       event.preventDefault();
-      choose(Math.min(Math.max(moves[event.key], 0), this.rows.length - 1));
+      choose(this.order[Math.min(Math.max(moves[event.key], 0), this.order.length - 1)]);
     };
   }
 
-  // One row for each of the first n ranks.
+  // Rows for the first n ranks, and room for others.
   build(ranked, texts, n, labels) {
-    this.ranked = ranked;
-    this.labels = labels;
+    Object.assign(this, { ranked, texts, labels });
+    this.n = Math.min(n, ranked.size);
+    this.made = new Map(); // rank -> its row
+    this.order = []; // the ranks that have rows now, from the top
+    this.rows = [];
     this.list.setAttribute("aria-label", labels.bars);
     const head = (name) => element("span", { className: name, textContent: labels.columns[name] });
     this.heads.replaceChildren(...["token", "id", "logit"].map(head), this.axis, ...["was", "now"].map(head));
-    this.rows = Array.from({ length: Math.min(n, ranked.size) }, (_, rank) => {
-      const id = ranked.ids[rank];
-      const row = element("div", { className: "row", id: `row-${rank}` });
-      row.setAttribute("role", "option");
-      row.rank = rank;
-      row.token = element("bdi", { className: "token", textContent: texts.get(id) ?? `#${id}` });
-      row.token.title = row.token.textContent;
-      row.ghost = element("i", { className: "ghost" });
-      row.bar = element("i", { className: "bar" });
-      row.pin = element("i", { className: "pin" });
-      row.now = element("span", { className: "now" });
-      row.p1 = probability(ranked.start, rank, rank < ranked.start.ranks.length);
-      row.append(
-        row.token,
-        element("span", { className: "id", textContent: id }),
-        element("span", { className: "logit", textContent: fmtLogit(ranked.logits[rank]) }),
-        element("span", { className: "track" }, row.ghost, row.bar, row.pin),
-        element("span", { className: "was", textContent: fmtProbability(row.p1) }),
-        row.now
-      );
-      return row;
-    });
-    this.list.replaceChildren(...this.rows);
-    this.list.style.setProperty("--rows", Math.max(this.rows.length, 1));
-    this.top1 = this.rows[0]?.p1 ?? 1;
-    this.mass1 = this.rows.reduce((sum, row) => sum + row.p1, 0);
+    this.top1 = probability(ranked.start, 0, ranked.start.ranks.length > 0);
     this.scale = this.chosen = null;
   }
 
-  show(result, pinned, logarithmic) {
+  makeRow(rank) {
+    const { ranked } = this;
+    const id = ranked.ids[rank];
+    const row = element("div", { className: "row", id: `row-${rank}` });
+    row.setAttribute("role", "option");
+    row.rank = rank;
+    row.token = element("bdi", { className: "token", textContent: this.texts.get(id) ?? `#${id}` });
+    row.token.title = row.token.textContent;
+    row.ghost = element("i", { className: "ghost" });
+    row.bar = element("i", { className: "bar" });
+    row.pin = element("i", { className: "pin" });
+    row.now = element("span", { className: "now" });
+    row.p1 = probability(ranked.start, rank, rank < ranked.start.ranks.length);
+    if (this.scale) row.ghost.style.width = `${100 * this.share(row.p1)}%`;
+    row.append(
+      row.token,
+      element("span", { className: "id", textContent: id }),
+      element("span", { className: "logit", textContent: fmtLogit(ranked.logits[rank]) }),
+      element("span", { className: "track" }, row.ghost, row.bar, row.pin),
+      element("span", { className: "was", textContent: fmtProbability(row.p1) }),
+      row.now
+    );
+    this.made.set(rank, row);
+    return row;
+  }
+
+  // Put the rows in order: the first n by logit, each of the others where its logit, as edited, puts it.
+  arrange(result, chosen) {
+    const { n } = this;
+    const { byRank } = result.final;
+    const lifted = new Set();
+    for (const rank of result.final.ranks.subarray(0, n)) if (rank >= n) lifted.add(rank);
+    for (const id of Object.keys(result.settings.logit_bias)) {
+      const rank = this.ranked.rankOf[id];
+      if (rank >= n) lifted.add(rank);
+    }
+    if (chosen >= n) lifted.add(chosen);
+    const others = [...lifted].sort((a, b) => byRank[b] - byRank[a] || a - b);
+    const highest = new Float64Array(n + 1).fill(-Infinity); // of this rank and those below it
+    for (let rank = n - 1; rank >= 0; rank--) highest[rank] = Math.max(byRank[rank], highest[rank + 1]);
+    const order = [];
+    for (let rank = 0; rank < n; rank++) {
+      while (others.length && byRank[others[0]] > highest[rank]) order.push(others.shift());
+      order.push(rank);
+    }
+    order.push(...others);
+    if (order.length === this.order.length && order.every((rank, index) => rank === this.order[index])) return;
+    this.order = order;
+    this.rows = order.map((rank) => this.made.get(rank) ?? this.makeRow(rank));
+    this.list.replaceChildren(...this.rows);
+    this.list.style.setProperty("--rows", Math.max(this.rows.length, 1));
+    this.mass1 = this.rows.reduce((sum, row) => sum + row.p1, 0);
+  }
+
+  show(result, pinned, logarithmic, chosen) {
     this.result = result;
     this.pinned = pinned;
+    this.arrange(result, chosen);
     let largest = this.top1;
     let mass = 0;
     let kept = 0;
@@ -105,7 +139,7 @@ export class Bars {
         return tick;
       })
     );
-    for (const row of this.rows) row.ghost.style.width = `${100 * this.share(row.p1)}%`;
+    for (const row of this.made.values()) row.ghost.style.width = `${100 * this.share(row.p1)}%`;
   }
 
   share(p) {
@@ -116,7 +150,7 @@ export class Bars {
   write() {
     const first = Math.max(Math.floor(this.list.scrollTop / ROW) - 1, 0);
     const last = Math.min(first + Math.ceil(this.list.clientHeight / ROW) + 2, this.rows.length);
-    for (let rank = first; rank < last; rank++) this.writeRow(this.rows[rank], this.now[rank]);
+    for (let place = first; place < last; place++) this.writeRow(this.rows[place], this.now[place]);
   }
 
   writeRow(row, p) {
@@ -159,15 +193,15 @@ export class Bars {
   // Outline the chosen one and bring it into view; null: none.
   mark(rank) {
     if (this.chosen === rank) return;
-    this.rows[this.chosen]?.classList.remove("chosen");
-    this.rows[this.chosen]?.removeAttribute("aria-selected");
+    this.made.get(this.chosen)?.classList.remove("chosen");
+    this.made.get(this.chosen)?.removeAttribute("aria-selected");
     this.chosen = rank;
-    const row = this.rows[rank];
+    const row = this.made.get(rank);
     if (!row) return;
     row.classList.add("chosen");
     row.setAttribute("aria-selected", "true");
     this.list.setAttribute("aria-activedescendant", row.id);
-    const top = rank * ROW;
+    const top = this.order.indexOf(rank) * ROW;
     if (top < this.list.scrollTop) this.list.scrollTop = top;
     const bottom = top + ROW - this.list.clientHeight;
     if (bottom > this.list.scrollTop) this.list.scrollTop = bottom;
@@ -175,14 +209,14 @@ export class Bars {
 
   // For screen readers, once the numbers have come to rest.
   describe() {
-    for (const row of this.rows) {
+    for (const [place, row] of this.rows.entries()) {
       const { rank } = row;
       const values = {
         token: row.token.textContent,
         id: this.ranked.ids[rank],
         logit: fmtLogit(this.ranked.logits[rank]),
         was: fmtProbability(row.p1),
-        now: this.fateText(this.result.fate[rank], this.now[rank]),
+        now: this.fateText(this.result.fate[rank], this.now[place]),
       };
       row.setAttribute("aria-label", fill(this.labels.row, values));
     }

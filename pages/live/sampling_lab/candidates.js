@@ -48,8 +48,9 @@ function sortedIds64(logits) {
 // ---- Candidates: the tokens still in play, by falling logit ---------------------------------------------------------
 
 // ranks and logits run alongside; byRank has the logit at this point of every token of the vocabulary.
-export function candidates(ranks, logits, byRank, temperature, weights = null) {
-  return { ranks, logits, byRank, temperature, weights, total: NaN };
+// ranked: a top-k has put them in order of probability, which exllamav2's top-p depends on.
+export function candidates(ranks, logits, byRank, temperature, { weights = null, ranked = false } = {}) {
+  return { ranks, logits, byRank, temperature, weights, total: NaN, ranked };
 }
 
 // Weights and their sum, computed when first asked for.
@@ -72,10 +73,18 @@ export function weigh(c) {
 
 export function keepFirst(c, n) {
   if (n === c.ranks.length) return c;
+  const { byRank, temperature, ranked } = c;
   const weights = c.weights?.subarray(0, n);
-  return candidates(c.ranks.subarray(0, n), c.logits.subarray(0, n), c.byRank, c.temperature, weights);
+  return candidates(c.ranks.subarray(0, n), c.logits.subarray(0, n), byRank, temperature, { weights, ranked });
 }
 
+export const heated = (c, t) => candidates(c.ranks, c.logits, c.byRank, c.temperature * t, { ranked: c.ranked });
+
+export function markRanked(c) {
+  return c.ranked ? c : candidates(c.ranks, c.logits, c.byRank, c.temperature, { weights: c.weights, ranked: true });
+}
+
+// n of c, those with a mark; marks may end before c does.
 export function keepMarked(c, marks, n) {
   const ranks = new Int32Array(n);
   const logits = new Float64Array(n);
@@ -85,7 +94,7 @@ export function keepMarked(c, marks, n) {
     ranks[written] = c.ranks[i];
     logits[written++] = c.logits[i];
   }
-  return candidates(ranks, logits, c.byRank, c.temperature);
+  return candidates(ranks, logits, c.byRank, c.temperature, { ranked: c.ranked });
 }
 
 // How many of c pass a test that holds for the first ones and not for the rest.
@@ -130,9 +139,9 @@ export function edited(c, changes, ids) {
     write(rank);
   }
   while (next < moved.length) write(moved[next++]);
-  if (written === 0) throw new RangeError("no token is left");
-  if (logits[0] === Infinity) throw new RangeError("a logit overflowed");
-  return candidates(ranks.subarray(0, written), logits.subarray(0, written), byRank, 1);
+  if (written === 0) throw new RangeError("overflow"); // no token is left
+  if (logits[0] === Infinity) throw new RangeError("overflow");
+  return candidates(ranks.subarray(0, written), logits.subarray(0, written), byRank, 1, { ranked: c.ranked });
 }
 
 // Probability of a token among the candidates c, 0 when `isIn` is false.

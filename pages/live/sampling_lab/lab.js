@@ -3,6 +3,7 @@
 
 import { rankVocabulary } from "./candidates.js";
 import { OFF, reshape } from "./reshape.js";
+import { defaults, under } from "./engines.js";
 import { element, setText } from "./format.js";
 import { Bars } from "./bars.js";
 import { Curves } from "./curves.js";
@@ -15,6 +16,7 @@ const REST_MS = 250; // after this much quiet the page and screen readers are to
 class Lab {
   constructor(root) {
     const part = (name) => root.querySelector(`.${name}`);
+    this.root = root;
     this.problem = part("problem");
     this.tools = part("tools");
     this.spoken = part("spoken");
@@ -42,7 +44,7 @@ class Lab {
 
   // ---- What comes from the page -------------------------------------------------------------------------------------
 
-  // data: {labels, crc, float, ids, texts, history}; hub: {bytes, settings}, each brought by a mount of its own.
+  // data: {labels, engines, crc, float, ids, texts, history}; hub: {bytes, settings}, each brought by a mount of its own.
   receive(data, hub) {
     if (!hub.bytes || !hub.settings || this.checked(hub.bytes) !== data.crc) return; // the rest is still on its way
     const source = JSON.stringify(data);
@@ -65,6 +67,7 @@ class Lab {
 
   take(data, bytes) {
     this.labels = data.labels;
+    this.engines = data.engines;
     this.texts = new Map(data.ids.map((id, index) => [id, data.texts[index]]));
     this.history = data.history;
     if (this.ranked && this.rankedCrc === data.crc) return;
@@ -135,25 +138,32 @@ class Lab {
       this.builtBars = this.settings.bars;
       this.bars.build(this.ranked, this.texts, this.settings.bars, this.labels);
     }
+    const engine = this.engines[this.settings.engine];
+    this.showTools();
+    this.stages.arrange(this.settings.order);
     try {
-      this.result = reshape(this.ranked, this.settings, this.history, this.result);
-      this.problem.hidden = true;
+      this.result = reshape(this.ranked, under(engine, this.settings), this.history, this.result);
+      this.refuse(null);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      this.problem.textContent = this.labels.overflow;
-      this.problem.hidden = false;
+      this.refuse(error.message);
       return;
     }
     const chosen = this.chosenRank();
-    this.stages.arrange(this.settings.order);
-    this.stages.show(this.result);
+    this.stages.show(this.result, this.settings, engine);
     this.tiles.show(this.result, this.pinned);
-    this.bars.show(this.result, this.pinned, this.settings.log);
+    this.bars.show(this.result, this.pinned, this.settings.log, chosen);
     this.bars.mark(chosen);
     this.curves.show(this.result, chosen);
-    this.showTools();
     this.showWay();
     this.speakSoon();
+  }
+
+  // Say why there is no distribution under these settings; the picture of the last one fades. null: there is one.
+  refuse(reason) {
+    this.root.classList.toggle("refused", reason !== null);
+    this.problem.hidden = reason === null;
+    if (reason !== null) this.problem.textContent = this.labels.problems[reason];
   }
 
   chosenRank() {
@@ -185,10 +195,27 @@ class Lab {
     const pin = button(labels.pin, () => this.pin());
     pin.title = labels.pin_help;
     const reset = button(labels.reset, () => {
-      this.change({ ...OFF, order: Object.keys(OFF) });
+      this.change({ ...OFF, penalty_last_n: 0, order: this.engines[this.settings.engine].order });
       this.report();
     });
+    const option = ([value, { title }]) => element("option", { value, textContent: title });
+    const engine = element("select", { className: "select" }, ...Object.entries(this.engines).map(option));
+    engine.title = labels.engine_help;
+    engine.onchange = () => {
+      this.change({ engine: engine.value, order: this.engines[engine.value].order });
+      this.report();
+    };
+    const own = button(labels.defaults, () => {
+      this.change(defaults(this.engines[this.settings.engine], this.settings));
+      this.report();
+    });
+    own.title = labels.defaults_help;
+    const changed = element("span", { className: "changed", textContent: labels.order_changed });
     this.tools.replaceChildren(
+      element("label", {}, element("span", { textContent: labels.engine }), engine),
+      own,
+      changed,
+      element("span", { className: "break" }),
       element("label", {}, element("span", { textContent: labels.count }), count, shown),
       element("label", { className: "title" }, log, element("span", { textContent: labels.log })),
       element("span", { className: "buttons" }, pin, reset)
@@ -198,6 +225,8 @@ class Lab {
       if (Number(count.value) !== this.settings.bars) count.value = this.settings.bars;
       count.style.setProperty("--fill", (this.settings.bars - 10) / 190);
       log.checked = this.settings.log;
+      engine.value = this.settings.engine;
+      changed.hidden = this.engines[engine.value].order.every((name, index) => name === this.settings.order[index]);
       pin.setAttribute("aria-pressed", String(Boolean(this.pinned)));
     };
   }

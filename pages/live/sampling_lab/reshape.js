@@ -1,9 +1,10 @@
-// The sampler's chain in the browser: what lmcore.sampling does under its own rules, fast enough for every frame.
+// The sampler's chain in the browser: what lmcore.sampling does, fast enough for every frame.
 //
-// lmcore/sampling is the definition; tests hold this file to it. It knows nothing of the page.
+// lmcore/sampling is the definition; tests hold this file to it, under every engine's rules. It knows nothing of the page.
 // Notation: z logits, w = exp((z - max z) / T) weights, the largest exactly 1, p = w / sum w. All in float64.
 
-import { candidates, countWhile, edited, entropyNats, keepFirst, keepMarked, weigh } from "./candidates.js";
+import { countWhile, edited, entropyNats, heated, keepFirst, markRanked, weigh } from "./candidates.js";
+import { aroundTypical, fitWithin, untilMass } from "./nucleus.js";
 
 export const OFF = {
   logit_bias: {},
@@ -20,36 +21,51 @@ export const OFF = {
   eta_cutoff: 0,
 };
 
-// ---- The stages: candidates, value, context -> [candidates, note] ---------------------------------------------------
-// context: {ids, rankOf, size, counts}, counts a Map id -> how often the token was seen.
+// lmcore's own rules at the boundaries, as the defaults of its Rules: exact counts, lower ids first.
+export const RULES = {
+  top_k_ties: "lowest",
+  top_k_beyond_vocab: "clamped",
+  top_p_boundary: "crossing kept",
+  top_p_ties: "lowest",
+  typical_boundary: "reach",
+  typical_ties: "lowest",
+  typical_score: "surprisal",
+  additive_penalties_count: "all",
+  greedy_below: 0,
+  zero_temperature: "greedy",
+};
 
-const addToSeen = (amountOf) => (c, value, { ids, rankOf, counts }) => {
+// ---- The stages: candidates, value, context -> [candidates, note] ---------------------------------------------------
+// context: {ids, rankOf, size, rules, seen, seenAdditively}; the last two Maps id -> how often the token was seen.
+
+const addToSeen = (amountOf) => (c, value, { ids, rankOf, seenAdditively: seen }) => {
   const changes = new Map();
-  for (const [id, count] of counts) changes.set(rankOf[id], (z) => z - amountOf(value, count));
-  return [edited(c, changes, ids), counts.size ? null : { kind: "nothing_seen" }];
+  for (const [id, count] of seen) changes.set(rankOf[id], (z) => z - amountOf(value, count));
+  return [edited(c, changes, ids), seen.size ? null : { kind: "nothing_seen" }];
 };
 
 const STAGE = {
   logit_bias(c, bias, { ids, rankOf, size }) {
     const changes = new Map();
-    for (const [id, amount] of Object.entries(bias)) if (id < size) changes.set(rankOf[id], (z) => z + amount);
+    for (const [id, amount] of Object.entries(bias)) if (id < size) changes.set(rankOf[id], (z) => z + toAmount(amount));
     return [edited(c, changes, ids), null];
   },
 
-  repetition_penalty(c, r, { ids, rankOf, counts }) {
+  repetition_penalty(c, r, { ids, rankOf, seen }) {
     const changes = new Map();
-    for (const id of counts.keys()) changes.set(rankOf[id], (z) => (z > 0 ? z / r : z * r));
-    return [edited(c, changes, ids), counts.size ? null : { kind: "nothing_seen" }];
+    for (const id of seen.keys()) changes.set(rankOf[id], (z) => (z > 0 ? z / r : z * r));
+    return [edited(c, changes, ids), seen.size ? null : { kind: "nothing_seen" }];
   },
 
   frequency_penalty: addToSeen((value, count) => value * count),
 
   presence_penalty: addToSeen((value) => value),
 
-  temperature(c, t) {
-    if (t > 0) return [candidates(c.ranks, c.logits, c.byRank, c.temperature * t), null];
+  temperature(c, t, { rules }) {
+    if (t === 0 && rules.zero_temperature === "error") throw new RangeError("zero_temperature");
+    if (t > 0 && t >= rules.greedy_below) return [heated(c, t), null];
     const count = countWhile(c, (i) => c.logits[i] === c.logits[0]);
-    return [keepFirst(c, 1), { kind: count > 1 ? "greedy_tie" : "greedy", count }];
+    return [keepFirst(c, 1), { kind: count > 1 ? "greedy_tie" : "greedy", count, t }];
   },
 
   top_n_sigma(c, n) {
@@ -63,16 +79,20 @@ const STAGE = {
     return [keepFirst(c, countWhile(c, (i) => logits[i] >= least)), null];
   },
 
-  top_k(c, k, { size }) {
-    return [keepFirst(c, Math.min(k, c.ranks.length)), k > size ? { kind: "clamped", k, size } : null];
+  top_k(c, k, { size, rules }) {
+    if (k >= size && rules.top_k_beyond_vocab === "off") return [c, k > size ? { kind: "beyond", k } : null];
+    const ranked = markRanked(c);
+    if (k > size) return [ranked, { kind: "clamped", k }];
+    if (k >= c.ranks.length) return [ranked, null];
+    const { logits } = c;
+    const n = rules.top_k_ties === "all" ? countWhile(c, (i) => logits[i] >= logits[k - 1]) : k;
+    return [keepFirst(ranked, n), n > k ? { kind: "ties_kept", k, count: n - k } : null];
   },
 
-  top_p(c, p) {
-    const weights = weigh(c);
-    const last = weights.length - 1;
-    let i = 0;
-    for (let sum = weights[0]; sum / c.total < p && i < last; ) sum += weights[++i]; // the crossing token stays
-    return [keepFirst(c, i + 1), p === 0 ? { kind: "top_p_zero" } : null];
+  top_p(c, p, context) {
+    const note = p === 0 ? { kind: "top_p_zero" } : null;
+    if (context.rules.top_p_boundary === "crossing dropped") return [fitWithin(c, p, context), note];
+    return [untilMass(c, p, context.rules), note];
   },
 
   min_p(c, m) {
@@ -80,8 +100,8 @@ const STAGE = {
     return [keepFirst(c, countWhile(c, (i) => weights[i] >= m)), null];
   },
 
-  typical_p(c, mass) {
-    return [keepTypical(c, mass), null];
+  typical_p(c, mass, { rules }) {
+    return [aroundTypical(c, mass, rules), null];
   },
 
   epsilon_cutoff(c, epsilon) {
@@ -100,55 +120,36 @@ function atLeast(c, cutoff) {
   return [keepFirst(c, countWhile(c, (i) => c.logits[i] === c.logits[0])), { kind: "one_kept" }];
 }
 
-// Keep the tokens whose surprisal is nearest to the entropy, until they add up to the mass. They enter from where the
-// surprisal meets the entropy outwards; on the left in runs of equal logits, as of equals the lower id enters first.
-function keepTypical(c, mass) {
-  const weights = weigh(c);
-  const { logits, temperature, total } = c;
-  const n = logits.length;
-  const entropy = entropyNats(c);
-  const distance = (i) => Math.abs(Math.log(total) - (logits[i] - logits[0]) / temperature - entropy);
-  let right = countWhile(c, (i) => Math.log(total) - (logits[i] - logits[0]) / temperature < entropy);
-  let runStart = right; // everything before it waits on the left
-  let left = right; // the next to enter from the left; left === runEnd when the run is used up
-  let runEnd = right;
-  const marks = new Uint8Array(n);
-  let count = 0;
-  let sum = 0;
-  while (count === 0 || (sum / total < mass && count < n)) {
-    if (left === runEnd && runStart > 0) {
-      runEnd = runStart;
-      while (runStart > 0 && logits[runStart - 1] === logits[runEnd - 1]) runStart--;
-      left = runStart;
-    }
-    const leftDistance = left < runEnd ? distance(left) : Infinity;
-    const rightDistance = right < n ? distance(right) : Infinity;
-    const position = leftDistance <= rightDistance ? left++ : right++;
-    marks[position] = 1;
-    sum += weights[position];
-    count++;
-  }
-  return keepMarked(c, marks, count);
-}
+// A ban travels as text: JSON has no infinity.
+export const toAmount = (amount) => (amount === "-inf" ? -Infinity : amount);
 
 // ---- The chain ------------------------------------------------------------------------------------------------------
 
 // Run the active stages of `settings.order`; a stage is active when its value is not its OFF value.
 //
-// ranked: from rankVocabulary. settings: {order, temperature, top_k, ...}. history: ids seen before this position.
-// previous: an earlier result for the same ranked and history; the steps in front of the first change are taken over.
+// ranked: from rankVocabulary. settings: {order, temperature, top_k, ...}, with "rules" and "penalty_last_n" where they
+// are not lmcore's own and all. history: {prompt, generated}, ids seen before this position. previous: an earlier result
+// for the same ranked, history and rules; the steps in front of the first change are taken over.
 // Returns {settings, steps, start, final, fate}; a step is {name, value, before, after, kept, removedMass, note}.
 // fate, by rank: the index of the step that removed the token; -1 it can be drawn; -2 it was impossible at the start.
-export function reshape(ranked, settings, history = [], previous = null) {
-  const counts = new Map();
-  for (const id of history) counts.set(id, (counts.get(id) ?? 0) + 1);
-  const context = { ids: ranked.ids, rankOf: ranked.rankOf, size: ranked.size, counts };
+export function reshape(ranked, settings, history = NOTHING, previous = null) {
+  const { rules = RULES, penalty_last_n: last } = settings;
+  const everything = [...history.prompt, ...history.generated];
+  const seen = counted(everything, last);
+  const additive = rules.additive_penalties_count === "generated";
+  const seenAdditively = additive ? counted(history.generated, last) : seen;
+  const context = { ids: ranked.ids, rankOf: ranked.rankOf, size: ranked.size, rules, seen, seenAdditively };
+  const isAlike =
+    previous?.ranked === ranked &&
+    previous.history === history &&
+    (previous.settings.rules ?? RULES) === rules &&
+    previous.settings.penalty_last_n === last;
   const active = settings.order.filter((name) => isActive(name, settings[name]));
   const steps = [];
   let current = ranked.start;
   for (const [index, name] of active.entries()) {
     const value = settings[name];
-    const old = previous?.ranked === ranked && previous.history === history ? previous.steps[index] : undefined;
+    const old = isAlike ? previous.steps[index] : undefined;
     let step = old;
     if (!(old && old.before === current && old.name === name && same(old.value, value))) {
       const [after, note] = STAGE[name](current, value, context);
@@ -158,7 +159,19 @@ export function reshape(ranked, settings, history = [], previous = null) {
     steps.push(step);
     current = step.after;
   }
-  return { ranked, history, settings, steps, start: ranked.start, final: current, fate: fates(ranked, steps) };
+  const fate = fates(ranked, steps);
+  return { ranked, history, settings, steps, start: ranked.start, final: current, fate, seen, seenAdditively };
+}
+
+const NOTHING = { prompt: [], generated: [] };
+
+// Map id -> how often it came among the latest; all of them where `last` is null.
+function counted(ids, last) {
+  const counts = new Map();
+  for (const id of last == null ? ids : ids.slice(Math.max(ids.length - last, 0))) {
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return counts;
 }
 
 export function isActive(name, value) {

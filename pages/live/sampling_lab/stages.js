@@ -65,12 +65,16 @@ export class Stages {
     this.order = order;
   }
 
-  show(result) {
-    const { settings, steps } = result;
+  // settings: the reader's; result has those that the engine made of them.
+  show(result, settings, engine) {
+    const { steps } = result;
     for (const [name, card] of this.cards) {
       const index = steps.findIndex((step) => step.name === name);
+      const lacks = !engine.stages.includes(name);
       card.root.classList.toggle("off", index < 0);
+      card.root.classList.toggle("lacks", lacks);
       setText(card.number, index < 0 ? "" : String(index + 1));
+      setText(card.rule, lacks ? this.labels.lacks : index < 0 ? "" : engine.says[name] ?? "");
       setText(card.effect, index < 0 ? this.labels.off : effect(steps[index], result, this.labels));
       card.toggle.checked = isActive(name, settings[name]);
       card.set?.(settings[name]);
@@ -134,10 +138,11 @@ function frame(stages, name) {
   const text = element("span", { textContent: title });
   const label = element("label", { className: "title", title: stages.labels.helps[name] }, toggle, text);
   const effect = element("p", { className: "effect" });
+  const rule = element("p", { className: "rule" });
   const head = element("div", { className: "head" }, grip, label, number);
-  const root = element("li", { className: "stage" }, head, effect);
+  const root = element("li", { className: "stage" }, head, effect, rule);
   root.dataset.stage = name;
-  return { root, head, toggle, effect, number, title };
+  return { root, head, toggle, effect, rule, number, title };
 }
 
 function knobCard(stages, name, stops) {
@@ -210,21 +215,22 @@ function nearest(stops, value, off) {
   return best;
 }
 
-function effect(step, { ranked, history }, labels) {
+function effect(step, { ranked, seen, seenAdditively }, labels) {
   const { name, before, kept, note } = step;
   const said = [];
-  if (step.removedMass > 0 || kept < before.ranks.length) {
+  if (kept < before.ranks.length) {
     const of = fmtCount(before.ranks.length);
     said.push(fill(labels.keeps, { kept: fmtCount(kept), of, mass: fmtProbability(step.removedMass) }));
   } else if (!note && !EDITS.has(name)) {
     said.push(labels.keeps_all);
   }
-  const values = { k: fmtCount(note?.k ?? 0), count: fmtCount(note?.count ?? 0), size: fmtCount(ranked.size) };
+  const values = { k: fmtCount(note?.k ?? 0), count: fmtCount(note?.count ?? 0), size: fmtCount(ranked.size), t: note?.t };
   if (note) said.push(fill(labels.notes[note.kind], values));
   if (!said.length && name === "temperature") said.push(labels.heats[step.value < 1 ? "sharper" : "flatter"]);
   if (!said.length) {
-    const changed = name === "logit_bias" ? Object.keys(step.value) : [...new Set(history)];
-    said.push(fill(labels.edits, { count: fmtCount(changed.length) }));
+    const additive = name === "frequency_penalty" || name === "presence_penalty";
+    const changed = name === "logit_bias" ? Object.keys(step.value).length : (additive ? seenAdditively : seen).size;
+    said.push(fill(labels.edits, { count: fmtCount(changed) }));
   }
   return said.join(" \u00b7 ");
 }

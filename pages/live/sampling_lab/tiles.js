@@ -14,7 +14,7 @@ export class Tiles {
     this.write = {
       entropy: (n) => fill(labels.bits, { n: n.bits.toFixed(3) }),
       effective: (n) => n.effective.toFixed(n.effective < 1000 ? 2 : 0),
-      candidates: (n) => fill(labels.of, { n: fmtCount(n.candidates), size: fmtCount(ranked.size) }),
+      candidates: (n) => fmtCount(n.candidates),
       removed: (n) => fmtProbability(n.removed),
     };
     const bits = entropyBits(ranked.start);
@@ -45,13 +45,17 @@ export class Tiles {
       if (name !== "removed") return was;
       return `${was} \u00b7 ${fill(labels.distance, { d: distance(result.final, pinned.byRank).toFixed(4) })}`;
     }
-    if (name === "candidates") return numbers.candidates === 1 ? labels.no_seed : "\u00a0";
+    if (name === "candidates") {
+      const of = fill(labels.of, { size: fmtCount(result.ranked.size) });
+      return numbers.candidates === 1 ? `${of} \u00b7 ${labels.no_seed}` : of;
+    }
     return name === "removed" ? "\u00a0" : `T = 1: ${this.write[name](this.start)}`;
   }
 
   // In a sentence, for screen readers.
   spoken() {
-    return this.tiles.map(({ name, value }) => `${this.labels.tiles[name]} ${value.textContent}`).join(", ");
+    const said = ({ name, value, under }) => `${this.labels.tiles[name]} ${value.textContent} ${under.textContent}`.trim();
+    return this.tiles.map(said).join(", ");
   }
 }
 

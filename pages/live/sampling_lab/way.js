@@ -1,7 +1,8 @@
-// One token's way through the stages: its probability after each, up to the one that removed it; and its logit bias.
+// One token's way through the stages: its probability after each, up to the one that removed it; and its logit bias,
+// a number, or -inf to ban it.
 
 import { probability } from "./candidates.js";
-import { element, fill, fmtCount, fmtExact, fmtLogit, setText } from "./format.js";
+import { element, fill, fmtCount, fmtExact, fmtLogit, setText, signed } from "./format.js";
 
 export class Way {
   // bias(id, amount): the reader set a bias; settled(): and let it be.
@@ -19,10 +20,14 @@ export class Way {
   }
 
   show(result, rank) {
-    if (this.rank !== rank) {
+    const amount = result.settings.logit_bias[this.ranked.ids[rank]];
+    if (this.rank === rank) {
+      this.showBias(amount);
+    } else {
       this.rank = rank;
       this.boxes = element("div", { className: "stops" });
-      this.root.replaceChildren(this.who(rank, result.settings.logit_bias), this.boxes);
+      this.root.replaceChildren(this.who(rank), this.boxes);
+      this.showBias(amount);
     }
     const stops = this.stops(result, rank);
     while (this.boxes.children.length > stops.length) this.boxes.lastChild.remove();
@@ -49,17 +54,42 @@ export class Way {
     return stops;
   }
 
-  who(rank, bias) {
+  who(rank) {
     const id = this.ranked.ids[rank];
     const token = element("bdi", { className: "token", textContent: this.texts.get(id) ?? `#${id}` });
     const values = { id, rank: fmtCount(rank + 1), logit: fmtLogit(this.ranked.logits[rank]) };
     const facts = element("span", { className: "facts", textContent: fill(this.labels.facts, values) });
-    const field = element("input", { type: "number", step: "any", className: "field", placeholder: "0" });
-    field.value = bias[id] ?? "";
+    const field = element("input", { type: "text", className: "field", placeholder: "0" });
     field.setAttribute("aria-label", `${this.labels.bias}: ${token.textContent}`);
-    field.oninput = () => !field.validity.badInput && this.bias(id, Number(field.value));
+    field.title = this.labels.bias_help;
+    field.oninput = () => {
+      const amount = readAmount(field.value);
+      field.setAttribute("aria-invalid", String(amount === null));
+      field.setCustomValidity(amount === null ? this.labels.bias_help : "");
+      if (amount === null) field.reportValidity();
+      else this.bias(id, amount);
+    };
     field.onchange = () => this.settled();
+    const ban = element("button", { type: "button", className: "button", textContent: this.labels.ban });
+    ban.title = this.labels.ban_help;
+    ban.onclick = () => {
+      this.bias(id, ban.getAttribute("aria-pressed") === "true" ? 0 : "-inf");
+      this.settled();
+    };
+    this.showBias = (amount) => {
+      ban.setAttribute("aria-pressed", String(amount === "-inf"));
+      const isBeingTyped = field.getRootNode().activeElement === field && readAmount(field.value) === (amount ?? 0);
+      if (!isBeingTyped) field.value = amount === undefined ? "" : signed(amount).replace("inf", "\u221e");
+    };
     const label = element("label", { className: "bias" }, element("span", { textContent: this.labels.bias }), field);
-    return element("p", { className: "who" }, token, facts, label);
+    return element("p", { className: "who" }, token, facts, label, ban);
   }
+}
+
+// A number, "-inf" for a ban, or null for what is neither; nothing at all is 0. A true minus sign is one too.
+function readAmount(text) {
+  const plain = text.trim().replace(/^\u2212/, "-").replace(/^-\s*(\u221e|inf|infinity)$/i, "-inf");
+  if (plain === "-inf") return plain;
+  const amount = Number(plain);
+  return Number.isFinite(amount) ? amount : null;
 }

@@ -8,10 +8,11 @@ import torch
 
 import lmcore
 from lmcore import Reshaped, SamplingSettings
-from lmcore.sampling import ENGINES, Rules, preset
+from lmcore.sampling import ENGINES, preset
 from pages.common import page, widgets
 from pages.common.text import _, visible
 from pages.figures.theme import fmt_probability
+from pages.live.sampling_lab.engines import says
 from pages.live.sampling_lab.labels import stage_titles
 from pages.stages.sampling import knobs
 from pages.stages.sampling.sources import Source
@@ -28,7 +29,7 @@ def show(source: Source, settings: SamplingSettings) -> None:
         help=_("Off: an engine's defaults are switched off, so that only order and rules differ."),
     )
     results: dict[str, Reshaped | str] = {name: reshape_as(name, source, settings, own) for name in ENGINES}
-    here = lmcore.reshape(torch.from_numpy(source.logits), settings, lmcore.History(prompt=source.history))
+    here = lmcore.reshape(torch.from_numpy(source.logits), settings, source.history)
     st.table(_overview(results, here))
     names = [name for name, result in results.items() if isinstance(result, Reshaped)]
     if len(names) < 2:
@@ -47,14 +48,18 @@ def show(source: Source, settings: SamplingSettings) -> None:
 def reshape_as(name: str, source: Source, settings: SamplingSettings, own_defaults: bool) -> Reshaped | str:
     """Reshape as an engine would; the sentence it refuses with, where it does (transformers at temperature 0)."""
     given = knobs.given(settings)
-    given.pop("order", None)  # an engine runs its stages in its own order
+    for field in ("order", "rules"):  # an engine runs its stages in its own order, under its own rules
+        given.pop(field, None)
     if not own_defaults:
         given = {**dict.fromkeys(ENGINES[name].defaults), **given}
     try:
         chosen = preset(name, **given)
-        return lmcore.reshape(torch.from_numpy(source.logits), chosen, lmcore.History(prompt=source.history))
-    except ValueError as error:
-        return str(error)
+    except ValueError:
+        return _("refuses temperature 0 when sampling")
+    try:
+        return lmcore.reshape(torch.from_numpy(source.logits), chosen, source.history)
+    except ValueError:
+        return _("no token is left, or a logit overflows")
 
 
 def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFrame:
@@ -68,7 +73,7 @@ def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFram
             _("From the lab"): "",
         }
         if isinstance(result, str):
-            row[_("Stages, in its order")] = _("refuses temperature 0 when sampling")
+            row[_("Stages, in its order")] = result
         else:
             settings = result.settings
             run = " → ".join(
@@ -80,31 +85,18 @@ def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFram
             )
             row[_("Candidates")] = f"{result.candidates:,}"
             row[_("From the lab")] = f"{lmcore.distribution.total_variation(result.probs, here.probs).item():.4f}"
-        row[_("Its rules")] = " · ".join(rules(ENGINES[name].rules))
         rows.append(row)
     st.caption(_("“From the lab”: total variation distance to the distribution above, 0 equal, 1 nothing in common."))
     return pd.DataFrame(rows).set_index(_("Engine"))
 
 
-def rules(of: Rules) -> list[str]:
-    """Say the boundary rules of an engine."""
-    return [
-        _("ties at the k-th: all stay") if of.top_k_ties == "all" else _("ties at the k-th: exactly k stay"),
-        _("top-p: the crossing token stays")
-        if of.top_p_boundary == "crossing kept"
-        else _("top-p: the crossing token is dropped"),
-        *(
-            [_("presence and frequency count generated tokens only")]
-            if of.additive_penalties_count == "generated"
-            else []
-        ),
-        *([_("T = 0 is an error")] if of.zero_temperature == "error" else []),
-    ]
-
-
 def _compare(source: Source, first: Reshaped, second: Reshaped, name: str, other: str) -> None:
     distance = lmcore.distribution.total_variation(first.probs, second.probs).item()
     st.text(_("Total variation distance: {distance:.4f}").format(distance=distance))
+    reasons = why(first.settings, second.settings)
+    if reasons:
+        st.caption(_("What the two do otherwise under these knobs"))
+        st.text("\n".join(f"· {reason}" for reason in reasons))
     different = (first.probs > 0) != (second.probs > 0)
     ids = different.nonzero().squeeze(1)
     if not len(ids):
@@ -117,15 +109,59 @@ def _compare(source: Source, first: Reshaped, second: Reshaped, name: str, other
         {
             _("id"): shown,
             _("Token"): [visible(source.token(token)) for token in shown],
-            name: [_fate(first, token) for token in shown],
-            f"{other} " if other == name else other: [_fate(second, token) for token in shown],
+            name: [fate(first, token) for token in shown],
+            other: [fate(second, token) for token in shown],
         }
     )
     page.numbers_table(frame, "engines")
 
 
-def _fate(result: Reshaped, token: int) -> str:
-    step = int(result.removed_by[token])
-    if step < 0:
+def why(first: SamplingSettings, second: SamplingSettings) -> list[str]:
+    """Say what two engines do differently with the stages that are on."""
+    titles, names = stage_titles(), [ENGINES[settings.engine].title for settings in (first, second)]
+    reasons = []
+    for name in [*first.active, *(stage for stage in second.active if stage not in first.active)]:
+        for settings, title in zip((first, second), names, strict=True):
+            if name not in settings.active:
+                reasons.append(_("{stage} does not run in {engine}.").format(stage=titles[name], engine=title))
+    common = [name for name in first.active if name in second.active]
+    for index, earlier in enumerate(common):
+        for later in common[index + 1 :]:
+            if second.active.index(later) < second.active.index(earlier):
+                reasons.append(
+                    _("{a} runs before {b} in {first}, after it in {second}.").format(
+                        a=titles[earlier], b=titles[later], first=names[0], second=names[1]
+                    )
+                )
+    rules = [says(settings.rules) for settings in (first, second)]
+    for name in common:
+        ours, theirs = (told.get(name, _("counts all tokens")) for told in rules)
+        if name in rules[0].keys() | rules[1].keys() and ours != theirs:
+            reasons.append(
+                _("{stage}: in {first} {ours}; in {second} {theirs}.").format(
+                    stage=titles[name], first=names[0], ours=ours, second=names[1], theirs=theirs
+                )
+            )
+    return reasons
+
+
+def fate(result: Reshaped, token: int) -> str:
+    """Say a token's probability, or which stage removed it and the number that decided."""
+    index = int(result.removed_by[token])
+    if index < 0:
         return fmt_probability(result.probs[token].item())
-    return _("removed by {stage}").format(stage=stage_titles()[result.steps[step].name])
+    step = result.steps[index]
+    stage = stage_titles()[step.name]
+    before = step.before
+    position = int((before.token_ids == token).nonzero())
+    p, value = before.probs[position].item(), getattr(result.settings, step.name)
+    if step.name == "top_k":
+        place = 1 + int((before.logits > before.logits[position]).sum())
+        return _("{stage}: place {place:,}, k = {k:,}").format(stage=stage, place=place, k=value)
+    if step.name == "top_p":
+        mass = before.probs[before.probs > p].sum().item()
+        return _("{stage}: the more probable ones sum to {mass}").format(stage=stage, mass=fmt_probability(mass))
+    if step.name == "min_p":
+        share = p / before.probs.max().item()
+        return _("{stage}: {share} of the largest").format(stage=stage, share=fmt_probability(share))
+    return _("{stage}: at {p}").format(stage=stage, p=fmt_probability(p))

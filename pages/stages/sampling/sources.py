@@ -1,16 +1,18 @@
-"""Where the logits come from: the model and a position of the prompt, the worked example, or the reader's own."""
+"""Where the logits come from: the model and a position of the prompt, a step of a generation that was kept, the worked
+example, or the reader's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
+from lmcore.sampling import History
 from pages.common import link, session, widgets
 from pages.common.text import _, ngettext, visible
-from pages.stages.sampling import worked
+from pages.stages.sampling import kept, worked
 from pages.stages.sampling.own_logits import OwnLogits, read
 
 MAX_IN_ADDRESS = 800  # longer texts stay in the session
@@ -25,24 +27,33 @@ class Source:
     Attributes:
         logits: [V]; float32 from a model, float64 from a text.
         token: the text of a token, by id.
-        history: ids of the tokens before, for the penalties.
-        code: Python that defines `logits` and `history`.
+        encode: ids of a text in this vocabulary.
+        history: the tokens before, for the penalties.
+        code: Python that defines `logits`, and what `history_code` needs.
+        history_code: Python that gives `history`.
     """
 
     logits: np.ndarray
     token: Callable[[int], bytes | str]
-    history: tuple[int, ...]
+    encode: Callable[[str], Sequence[int]]
+    history: History
     code: str
+    history_code: str = "lmcore.History()"
 
 
 def choose() -> Source:
     """Let the reader choose where the logits come from, and return them; a source without logits stops the page."""
-    titles = {"model": _("The model, at a position"), "worked": _("Worked example"), "own": _("Own logits")}
+    titles = {
+        "model": _("The model, at a position"),
+        "step": _("A step of a generation"),
+        "worked": _("Worked example"),
+        "own": _("Own logits"),
+    }
     kind = widgets.choice("source", _("Logits from"), list(titles), "model", format_func=titles.__getitem__)
     if kind == "worked":
         st.caption(_("After 今天天气, five candidates with the logits that lessons use."))
         return _listed(list(worked.LOGITS), list(worked.LOGITS.values()))
-    return _own() if kind == "own" else _model()
+    return {"own": _own, "step": _step, "model": _model}[kind]()
 
 
 def _model() -> Source:
@@ -52,11 +63,31 @@ def _model() -> Source:
     code = (
         f"lm = lmcore.load({lm.name!r})\n"
         f"ids = lm.tokenizer.encode({session.prompt()!r}).ids\n"
-        f"logits = lm(ids)[{position}]\n"
-        f"history = lmcore.History(prompt=ids[:{position + 1}])"
+        f"logits = lm(ids)[{position}]"
     )
-    logits = session.logits()[position].numpy()
-    return Source(logits, lm.tokenizer.token_bytes, ids[: position + 1], code)
+    return Source(
+        session.logits()[position].numpy(),
+        lm.tokenizer.token_bytes,
+        lambda text: lm.tokenizer.encode(text).ids,
+        History(prompt=ids[: position + 1]),
+        code,
+        f"lmcore.History(prompt=ids[:{position + 1}])",
+    )
+
+
+def _step() -> Source:
+    step = kept.choose()
+    lm, ids = step.lm, [*step.prompt_ids, *step.generated]
+    code = f"lm = lmcore.load({lm.name!r})\nids = {ids}\nlogits = lm(ids)[-1]"
+    n = len(step.prompt_ids)
+    return Source(
+        step.logits,
+        lm.tokenizer.token_bytes,
+        lambda text: lm.tokenizer.encode(text).ids,
+        History(step.prompt_ids, step.generated),
+        code,
+        f"lmcore.History(prompt=ids[:{n}], generated=ids[{n}:])",
+    )
 
 
 def _own() -> Source:
@@ -100,7 +131,29 @@ def _read(text: str) -> OwnLogits:
 
 def _listed(tokens: list[str], logits: list[float]) -> Source:
     shown = logits if len(logits) <= 50 else logits[:50]
-    code = f"logits = {shown!r}".replace("-inf", 'float("-inf")') + "\nhistory = ()"
+    code = f"logits = {shown!r}".replace("-inf", 'float("-inf")')
     if len(logits) > len(shown):
-        code = code.replace("\nhistory", _("  # and so on") + "\nhistory")
-    return Source(np.array(logits, dtype=np.float64), tokens.__getitem__, (), code)
+        code += _("  # and so on")
+    return Source(
+        np.array(logits, dtype=np.float64), tokens.__getitem__, lambda text: split(text, tokens), History(), code
+    )
+
+
+def split(text: str, tokens: Sequence[str]) -> list[int]:
+    """Return the ids of the listed tokens a text is made of, at each place the longest one; what is none is left out.
+
+    >>> split("不错好x很", ["很", "好", "不", "不错"])
+    [3, 1, 0]
+    """
+    by_text: dict[str, int] = {}
+    for token_id, token in enumerate(tokens):
+        by_text.setdefault(token, token_id)
+    longest = max(map(len, by_text), default=0)
+    ids, place = [], 0
+    while place < len(text):
+        sizes = range(min(longest, len(text) - place), 0, -1)
+        found = next((text[place : place + size] for size in sizes if text[place : place + size] in by_text), None)
+        if found is not None:
+            ids.append(by_text[found])
+        place += len(found or " ")
+    return ids

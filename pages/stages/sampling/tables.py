@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import asdict
 
 import pandas as pd
 import torch
 
 import lmcore
 from lmcore import Reshaped, SamplingSettings
+from lmcore.sampling import ENGINES
 from pages.common.text import _, visible
+from pages.live.sampling_lab import engines
 from pages.live.sampling_lab.labels import stage_titles
 from pages.stages.sampling import knobs
 from pages.stages.sampling.sources import Source
 
 MAX_ROWS = 1000
+MAX_LIFTED = 50
 
 
 def numbers(source: Source, result: Reshaped) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the most probable tokens with their probability after every stage, and each column's format."""
+    """Return the most probable tokens with their probability after every stage, and each column's format.
+
+    Above them stand those from further down that a bias or a penalty brought among the most probable.
+    """
     ids = lmcore.distribution.top(torch.from_numpy(source.logits), MAX_ROWS).ids
+    ids = torch.cat([_lifted(result, ids), ids])
     titles = stage_titles()
     columns = {
         _("id"): ids.tolist(),
@@ -40,12 +49,23 @@ def numbers(source: Source, result: Reshaped) -> tuple[pd.DataFrame, dict[str, s
     return pd.DataFrame(columns), formats
 
 
+def _lifted(result: Reshaped, shown: torch.Tensor) -> torch.Tensor:
+    biased = torch.tensor([token for token, _amount in result.settings.logit_bias], dtype=torch.int64)
+    now = lmcore.distribution.top(result.probs, MAX_LIFTED).ids
+    lifted = torch.cat([now[result.probs[now] > 0], biased]).unique()
+    lifted = lifted[~torch.isin(lifted, shown)]
+    return lifted[torch.sort(result.probs[lifted], descending=True, stable=True).indices]
+
+
 def as_json(frame: pd.DataFrame, settings: SamplingSettings, result: Reshaped) -> str:
     """Return the table, the settings and what each stage did, as JSON."""
     steps = [{"stage": s.name, "kept": s.kept, "removed_mass": s.removed_mass, "note": s.note} for s in result.steps]
-    given = knobs.given(settings)
+    given = {**knobs.given(settings), "engine": settings.engine, "rules": asdict(settings.rules)}
     if "logit_bias" in given:
-        given["logit_bias"] = {str(token): amount for token, amount in given["logit_bias"].items()}
+        # JSON has no infinity: a ban is the text "-inf".
+        given["logit_bias"] = {
+            str(token): amount if amount > -math.inf else "-inf" for token, amount in settings.logit_bias
+        }
     summary = {name: getattr(result, name) for name in ("candidates", "entropy_bits", "removed_mass")}
     tokens = json.loads(frame.to_json(orient="records", double_precision=15))
     return json.dumps({"settings": given, "steps": steps, **summary, "tokens": tokens}, ensure_ascii=False, indent=1)
@@ -53,13 +73,16 @@ def as_json(frame: pd.DataFrame, settings: SamplingSettings, result: Reshaped) -
 
 def snippet(source: Source, settings: SamplingSettings) -> str:
     """Return Python that gives the lab's numbers."""
-    arguments = ", ".join(f"{name}={value!r}" for name, value in knobs.given(settings).items())
-    arguments = arguments.replace("-inf", 'float("-inf")')
+    if settings.engine in ENGINES:
+        call = f"lmcore.preset({settings.engine!r}, {_overrides(settings)})"
+    else:
+        call = f"lmcore.SamplingSettings({', '.join(f'{n}={v!r}' for n, v in knobs.given(settings).items())})"
     return f"""
 import lmcore
 
 {source.code}
-settings = lmcore.SamplingSettings({arguments})
+history = {source.history_code}
+settings = {call}
 result = lmcore.reshape(logits, settings, history)
 for step in result.steps:
     print(step.name, step.kept, f"{{step.removed_mass:.4%}}", step.note)
@@ -68,3 +91,13 @@ best = lmcore.distribution.top(result.probs, 10)
 for token_id, p in zip(best.ids.tolist(), best.values.tolist()):
     print(token_id, f"{{p:.4%}}")
 """
+
+
+def _overrides(settings: SamplingSettings) -> str:
+    """Return the arguments of a preset: what is set, and None for each default of the engine that is off here."""
+    given = knobs.given(settings)
+    given.pop("rules", None)
+    if settings.order == engines.order(settings.engine):
+        del given["order"]
+    defaults = {name: None for name in ENGINES[settings.engine].defaults if name not in given}
+    return ", ".join(f"{name}={value!r}" for name, value in {**given, **defaults}.items())
