@@ -1,4 +1,4 @@
-"""A distribution of which only the most probable tokens are known: what follows exactly, and within which bounds the rest.
+"""A distribution of which only the most probable tokens are known: what follows exactly, and what within bounds.
 
 A server returns the log-probabilities of the N most probable of V tokens. Their probabilities at temperature 1 are then
 exact, and so is the sum of all others; of each other one only that it is at most the N-th. Whatever depends on how that
@@ -128,7 +128,7 @@ class PartialDistribution:
         )
 
     def top_p_count(self, top_p: float, temperature: float = 1.0) -> KeptCount:
-        """Return how many tokens the smallest set of at least `top_p` holds: from the most probable on, crossing kept."""
+        """Return how many tokens, from the most probable on, it takes to reach `top_p`; the crossing one counts."""
         low, high = (bound.cumsum(0) for bound in self.probs(temperature))
         return KeptCount(self._first_reaching(top_p, high), self._first_reaching(top_p, low, self.vocab_size))
 

@@ -30,8 +30,8 @@ _PATIENCE = 120  # seconds
 class Server:
     """`streamlit run app.py` in a process of its own."""
 
-    def __init__(self, port: int, process: subprocess.Popen[bytes]) -> None:
-        self.port, self.process = port, process
+    def __init__(self, port: int, process: subprocess.Popen[bytes], seconds_to_start: float) -> None:
+        self.port, self.process, self.seconds_to_start = port, process, seconds_to_start
 
     def resident(self) -> int:
         """Return the bytes of its memory, mapped weights too; Linux only."""
@@ -55,7 +55,7 @@ def running_server(**environment: str) -> Iterator[Server]:
             if process.poll() is not None or time.monotonic() - started > _PATIENCE:
                 raise RuntimeError("the server did not start")
             time.sleep(0.05)
-        yield Server(port, process)
+        yield Server(port, process, time.monotonic() - started)
     finally:
         process.terminate()
         process.wait()
@@ -71,37 +71,71 @@ class Session:
     """
 
     def __init__(self, server: Server, page: str, **state: str) -> None:
-        self._page, self._state = page, state
+        self._page, self._query = page, urllib.parse.urlencode(state)
+        self._pages: dict[str, str] = {}  # address -> what the server calls the page
+        self._widgets: dict[str, tuple[str, str]] = {}  # key -> id and the fragment it stands in
+        self._values: dict[str, int | str] = {}
         self._open = contextlib.ExitStack()
         address = f"ws://localhost:{server.port}/_stcore/stream"
         self._socket = self._open.enter_context(
             connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None)
         )  # fmt: skip
 
-    def run(self) -> list[ForwardMsg]:
-        """Run the page as a browser does that opens it; return what the server sent.
+    def run(self, fragment: str = "") -> list[ForwardMsg]:
+        """Run the page as a browser does; return what the server sent.
 
         Raises:
             RuntimeError: when the page shows an exception or an error.
         """
         message = BackMsg()
-        message.rerun_script.query_string = urllib.parse.urlencode(self._state)
-        message.rerun_script.page_name = self._page
+        script = message.rerun_script
+        script.query_string, script.fragment_id = self._query, fragment
+        script.page_script_hash = self._pages.get(self._page, "")
+        script.page_name = "" if self._pages else self._page
+        for key, value in self._values.items():
+            state = script.widget_states.widgets.add(id=self._widgets[key][0])
+            if isinstance(value, str):
+                state.string_value = value
+            else:
+                state.double_array_value.data.append(value)
         self._socket.send(message.SerializeToString())
         messages = []
         while True:
             received = ForwardMsg.FromString(self._socket.recv(timeout=_PATIENCE))  # type: ignore[arg-type]
             messages.append(received)
-            if received.HasField("delta") and received.delta.HasField("new_element"):
-                element = received.delta.new_element
-                if element.HasField("exception") or (element.HasField("alert") and element.alert.format == 1):
-                    raise RuntimeError(f"the page shows an error: {element}")
-            if received.HasField("script_finished") and received.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+            self._note(received)
+            if received.HasField("script_finished") and received.script_finished in (
+                ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
+            ):  # fmt: skip
                 return messages
+
+    def set(self, key: str, value: int | str) -> list[ForwardMsg]:
+        """Move a slider or write into a field; return what the server sent."""
+        self._values[key] = value
+        return self.run(self._widgets[key][1])
+
+    def go_to(self, page: str) -> list[ForwardMsg]:
+        """Open another page of the navigation; the server remembers what was chosen."""
+        self._page = page
+        self._values.clear()
+        return self.run()
 
     def close(self) -> None:
         """Leave."""
         self._open.close()
+
+    def _note(self, message: ForwardMsg) -> None:
+        if message.HasField("navigation"):
+            self._pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
+        if not (message.HasField("delta") and message.delta.HasField("new_element")):
+            return
+        element = message.delta.new_element
+        if element.HasField("exception") or (element.HasField("alert") and element.alert.format == 1):
+            raise RuntimeError(f"the page shows an error: {element}")
+        widget = getattr(element, element.WhichOneof("type"))
+        if getattr(widget, "id", "").startswith("$$ID-"):
+            key = widget.id.removeprefix("$$ID-").partition("-")[2]
+            self._widgets[key] = widget.id, message.delta.fragment_id
 
 
 def main() -> None:
