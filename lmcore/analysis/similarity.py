@@ -1,7 +1,8 @@
 """Likeness of vectors: cosine and dot product, nearest neighbours, vector arithmetic.
 
-Everything is computed in float64, in the space of the vectors themselves and over every row of the table: a map in
-two dimensions is for looking, not for measuring.
+Every row of the table is compared, in the space of the vectors themselves: a map in two dimensions is for looking,
+not for measuring. Scores are float64. To be quick over a vocabulary of a quarter of a million rows, a first pass in
+the table's own precision finds which rows can be among the nearest at all, and only those are computed in float64.
 """
 
 from __future__ import annotations
@@ -62,36 +63,94 @@ def likeness(table: Tensor, vector: Tensor, measure: Measure = "cosine") -> Tens
     return cosine(table, vector) if measure == "cosine" else table.double() @ vector.double()
 
 
+class Comparison:
+    """A vector against every row of a table: one pass over the table, then any question about who is near.
+
+    Args:
+        table: [V, D]; every row is compared. By cosine a row of zeros has no likeness, and comes last.
+        vector: [D].
+        norms: [V], the rows' lengths as `table.norm(dim=-1)` gives them, when they are known already.
+    """
+
+    def __init__(self, table: Tensor, vector: Tensor, norms: Tensor | None = None) -> None:
+        self._table, self._vector = table, vector
+        table = table if table.dtype in (torch.float32, torch.float64) else table.float()
+        self._norms = table.norm(dim=-1) if norms is None else norms
+        direction = (vector.double() / vector.double().norm()).to(table.dtype)
+        self._products = table @ direction
+        # Higham 2002, section 3.1: a sum of D products is off by at most D units of rounding times the lengths.
+        self._units = 2 * (table.shape[1] + 4) * torch.finfo(table.dtype).eps
+
+    def neighbours(self, n: int, measure: Measure = "cosine", exclude: Collection[int] = ()) -> Neighbours:
+        """Return the n rows most alike, the most alike first, equal scores by ascending id.
+
+        Args:
+            n: how many; fewer come back when fewer rows are left.
+            measure: "cosine" or "dot".
+            exclude: ids left out, usually the token itself.
+
+        Raises:
+            ValueError: for n below 1, an unknown measure, or an excluded id that is not a row.
+        """
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}.")
+        scores, error = self._first_pass(measure)
+        for row in exclude:
+            if not 0 <= row < len(scores):
+                raise ValueError(f"exclude names row {row}; the table has rows 0 to {len(scores) - 1}.")
+        left = torch.ones(len(scores), dtype=torch.bool)
+        left[list(exclude)] = False
+        n = min(n, int(left.sum()))
+        # A row that is further below the n-th than both can be off does not pass it in float64.
+        least = scores[left].topk(n).values[-1] - 2 * error if n else torch.inf
+        ids = ((scores >= least) & left).nonzero().flatten()
+        exact = likeness(self._table[ids], self._vector, measure)
+        order = exact.nan_to_num(-torch.inf).sort(descending=True, stable=True).indices[:n]
+        return Neighbours(ids[order], exact[order])
+
+    def rank(self, row: int, measure: Measure = "cosine", exclude: Collection[int] = ()) -> int:
+        """Return a row's place among all rows, 1 for the most alike; equals come by ascending id.
+
+        Args:
+            row: the row asked for.
+            measure: "cosine" or "dot".
+            exclude: rows that are not counted.
+
+        >>> against = Comparison(torch.tensor([[0.2], [0.9], [0.5]]), torch.ones(1))
+        >>> against.rank(0, "dot"), against.rank(0, "dot", exclude={1})
+        (3, 2)
+        """
+        scores, error = self._first_pass(measure)
+        # What lies close to the row is compared in float64, all else is plainly before or after it.
+        close = (scores - scores[row]).abs() <= 2 * error
+        close[row] = False
+        before = (scores > scores[row]) & ~close
+        ids = close.nonzero().flatten()
+        exact = likeness(self._table[ids], self._vector, measure)
+        own = likeness(self._table[[row]], self._vector, measure)
+        before[ids] = (exact > own) | ((exact == own) & (ids < row))
+        before[list(exclude)] = False
+        return 1 + int(before.sum())
+
+    def _first_pass(self, measure: Measure) -> tuple[Tensor, Tensor]:
+        """Return each row's likeness to the vector's direction, [V], and how far it can be off."""
+        if measure not in MEASURES:
+            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}.")
+        if measure == "dot":
+            return self._products, self._units * self._norms.max()
+        return (self._products / self._norms).nan_to_num(-torch.inf), torch.tensor(self._units)
+
+
 def neighbours(
     table: Tensor, vector: Tensor, n: int, measure: Measure = "cosine", exclude: Collection[int] = ()
 ) -> Neighbours:
-    """Return the n rows most alike to a vector, the most alike first, equal scores by ascending id.
-
-    Args:
-        table: [V, D]; every row is compared.
-        vector: [D].
-        n: how many; fewer come back when fewer rows are left.
-        measure: "cosine" or "dot".
-        exclude: ids left out, usually the token itself.
-
-    Raises:
-        ValueError: for n below 1, an unknown measure, or an excluded id that is not a row.
+    """Return the n rows of a table most alike to a vector; as `Comparison.neighbours`, for a single question.
 
     >>> table = torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
     >>> neighbours(table, table[0], 2, exclude={0}).ids.tolist()
     [1, 2]
     """
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}.")
-    scores = likeness(table, vector, measure)
-    keep = torch.ones(len(table), dtype=torch.bool)
-    for row in exclude:
-        if not 0 <= row < len(table):
-            raise ValueError(f"exclude names row {row}; the table has rows 0 to {len(table) - 1}.")
-        keep[row] = False
-    ids = keep.nonzero().flatten()
-    order = ids[scores[ids].sort(descending=True, stable=True).indices][:n]
-    return Neighbours(order, scores[order])
+    return Comparison(table, vector).neighbours(n, measure, exclude)
 
 
 def combine(table: Tensor, plus: Sequence[int], minus: Sequence[int] = ()) -> Tensor:
@@ -102,22 +161,4 @@ def combine(table: Tensor, plus: Sequence[int], minus: Sequence[int] = ()) -> Te
     >>> combine(torch.eye(3), plus=[0, 2], minus=[1]).tolist()
     [1.0, -1.0, 1.0]
     """
-    rows = table.double()
-    return rows[list(plus)].sum(0) - rows[list(minus)].sum(0)
-
-
-def rank_of(scores: Tensor, row: int, exclude: Collection[int] = ()) -> int:
-    """Return the rank of a row among scores, 1 for the highest, leaving out the excluded; equals share no rank.
-
-    Args:
-        scores: [V].
-        row: the row asked for.
-        exclude: rows that are not counted.
-
-    >>> rank_of(torch.tensor([0.2, 0.9, 0.5]), 0), rank_of(torch.tensor([0.2, 0.9, 0.5]), 0, exclude={1})
-    (3, 2)
-    """
-    ids = torch.arange(len(scores))
-    before = (scores > scores[row]) | ((scores == scores[row]) & (ids < row))
-    before[list(exclude)] = False
-    return 1 + int(before.sum())
+    return table[list(plus)].double().sum(0) - table[list(minus)].double().sum(0)

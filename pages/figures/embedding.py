@@ -139,75 +139,79 @@ def entries(tables: Mapping[str, ArrayLike], *, init_std: float, init_name: str,
     return _titled(figure, x=titles[0], y=titles[1])
 
 
-def points(
-    coordinates: ArrayLike,
+def small_maps(
+    maps: Mapping[str, ArrayLike],
     labels: Sequence[str],
     *,
-    axes: Sequence[str],
-    groups: Sequence[str] | None,
-    group_order: Sequence[str],
-    amounts: ArrayLike,
-    amount_title: str,
-    chosen: int,
-    near: Sequence[int],
-    near_name: str,
+    marked: Mapping[str, Sequence[int]],
+    titles: tuple[str, str],
 ) -> go.Figure:
-    """Return the rows of a table as points in 2-D or 3-D, with exact coordinates on hover.
+    """Return maps of the same points side by side, each on axes of its own, all to one scale of its own.
 
     Args:
-        coordinates: [N, 2] or [N, 3].
+        maps: title -> [N, 2].
         labels: one a point.
-        axes: a title for each axis.
-        groups: one a point, which gives its colour; None colours by `amounts` instead.
-        group_order: the groups in the order of colours, the same whichever of them are there.
-        amounts, amount_title: one number a point, and what it is.
-        chosen: index of the point to mark, with its name.
-        near: indices of points to name.
-        near_name: what they are.
+        marked: title -> indices of points to name; the first of them is outlined.
+        titles: of the axes.
     """
-    places = np.asarray(coordinates, dtype=np.float64)
-    n_axes = places.shape[1]
-    size = {2: 7, 3: 4}[n_axes]
-    names = np.array([plotly_literal(label) for label in labels], dtype=object)
-    figure = theme.base_figure(660)
-    hover = "<br>".join(["%{customdata}", *(f"%{{{axis}:.6g}}" for axis in "xyz"[:n_axes])]) + "<extra></extra>"
-
-    def add(which: Sequence[int] | np.ndarray, **style: object) -> None:
-        at = dict(zip("xyz", places[which].T, strict=False))
-        kind = figure.add_scatter if n_axes == 2 else figure.add_scatter3d
-        kind(**at, customdata=names[which], hovertemplate=hover, **style)
-
-    if groups is None:
-        bar = {"title": {"text": amount_title, "side": "right"}, "thickness": 8, "outlinewidth": 0}
-        style = {"color": np.asarray(amounts), "colorscale": "Viridis", "cmin": 0.0, "colorbar": bar, "size": size}
-        add(np.arange(len(places)), mode="markers", marker=style, showlegend=False)
-    else:
-        for colour, group in zip(theme.CATEGORICAL, group_order, strict=False):
-            members = np.flatnonzero(np.array(groups, dtype=object) == group)
-            if members.size:
-                add(members, mode="markers", marker={"color": colour, "size": size, "opacity": 0.6}, name=group)
-    named = {"mode": "markers+text"}
-    ring = {"symbol": "circle-open", "line": {"width": 2}}
-    near = list(near)
-    sides = ("top center", "bottom center", "middle right", "middle left")  # in turn, so that fewer names collide
-    around = [sides[place % 4] for place in range(len(near))]
-    grey = {**ring, "size": size + 5, "color": theme.REMOVED}
-    add(near, text=names[near], textposition=around, marker=grey, name=near_name, **named)
-    outlined = {**ring, "size": size + 8, "color": theme.OUTLINE}
-    bold = f"<b>{names[chosen]}</b>"
-    add([chosen], text=[bold], textposition="top center", marker=outlined, name=names[chosen], **named)
-
-    titles = {f"{name}axis_title_text": title for name, title in zip("xyz", axes, strict=False)}
-    if n_axes == 3:
-        figure.update_layout(
-            scene={**titles, "aspectmode": "data", "bgcolor": "rgba(0, 0, 0, 0)"}, dragmode="turntable"
+    figure = theme.base_figure(430)
+    width = 1 / len(maps)
+    for place, (title, coordinates) in enumerate(maps.items()):
+        x, y = np.asarray(coordinates, dtype=np.float64).T
+        number = "" if place == 0 else str(place + 1)
+        own = {"xaxis": f"x{number}", "yaxis": f"y{number}", "showlegend": False}
+        figure.add_scattergl(
+            x=x,
+            y=y,
+            mode="markers",
+            marker={"size": 4, "color": theme.CATEGORICAL[0], "opacity": 0.45},
+            customdata=[plotly_literal(label) for label in labels],
+            hovertemplate="%{customdata}<br>%{x:.6g}<br>%{y:.6g}<extra></extra>",
+            **own,
         )
-    else:
-        figure.update_layout(**titles, dragmode="pan")
-        for update in figure.update_xaxes, figure.update_yaxes:
-            update(showgrid=True, gridcolor=theme.GRID, zeroline=True, zerolinecolor=theme.GRID)
-        figure.update_yaxes(scaleanchor="x", scaleratio=1)  # distances are alike in every direction
+        chosen = list(marked[title])
+        figure.add_scatter(
+            x=x[chosen],
+            y=y[chosen],
+            mode="markers+text",
+            text=[plotly_literal(labels[index]) for index in chosen],
+            textposition="top center",
+            marker={
+                "symbol": "circle-open",
+                "size": [13] + [9] * (len(chosen) - 1),
+                "color": [theme.OUTLINE] + [theme.REMOVED] * (len(chosen) - 1),
+                "line": {"width": 2},
+            },
+            hoverinfo="skip",
+            **own,
+        )
+        axis = {"showgrid": True, "gridcolor": theme.GRID, "zeroline": False, "automargin": True, "nticks": 5}
+        span = [place * width, (place + 1) * width - (0.05 if place < len(maps) - 1 else 0.0)]
+        figure.update_layout(
+            {
+                f"xaxis{number}": {**axis, "domain": span, "anchor": f"y{number}", "title": {"text": titles[0]}},
+                f"yaxis{number}": {**axis, "anchor": f"x{number}", "scaleanchor": f"x{number}"},
+            }
+        )
+        figure.add_annotation(
+            text=f"<b>{plotly_literal(title)}</b>",
+            x=sum(span) / 2, y=1.02, xref="paper", yref="paper", yanchor="bottom", showarrow=False,
+        )  # fmt: skip
+    figure.update_layout(yaxis_title_text=titles[1])
     return figure
+
+
+def cosines(tables: Mapping[str, ArrayLike], *, titles: tuple[str, str]) -> go.Figure:
+    """Return how the cosines between pairs of rows are distributed, one line a table, in the same bins.
+
+    Args:
+        tables: name -> cosines of its pairs.
+        titles: of the cosine and of the share of pairs.
+    """
+    edges = np.linspace(-1, 1, _N_BINS + 1)
+    shares = {name: np.histogram(values, edges)[0] / np.size(values) for name, values in tables.items()}
+    figure = theme.lines((edges[:-1] + edges[1:]) / 2, shares, percent=True, height=320)
+    return _titled(figure, x=titles[0], y=titles[1])
 
 
 def by_layer(places: Sequence[str], cosines: Sequence[float], *, title: str) -> go.Figure:

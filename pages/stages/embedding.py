@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pages.common import page, session, widgets
 from pages.common.text import _
-from pages.stages.embedding import arithmetic, lookup, neighbours, point_map, sentences
+from pages.stages.embedding import arithmetic, film, lookup, neighbours, point_map, random_start, sentences
 
 VIEWS = {
     "lookup": lookup.show,
     "neighbours": neighbours.show,
     "map": point_map.show,
+    "film": film.show,
+    "random": random_start.show,
     "arithmetic": arithmetic.show,
     "sentences": sentences.show,
 }
@@ -17,6 +19,8 @@ titles = {
     "lookup": _("Lookup"),
     "neighbours": _("Neighbours, forming"),
     "map": _("Map"),
+    "film": _("Film of training"),
+    "random": _("Random or trained"),
     "arithmetic": _("Arithmetic"),
     "sentences": _("One token, two sentences"),
 }
@@ -38,6 +42,11 @@ page.try_next(
         _("The random start: what are the neighbours of a token after 0 steps?"),
         "embedding",
         {"table.view": "neighbours", "steps": 0},
+    ),
+    page.Suggestion(
+        _("Watch the words of the small world find their places."),
+        "embedding",
+        {"table.view": "film", "table.colour": "part"},
     ),
     page.Suggestion(
         _("国王 − 男人 + 女人: leave the inputs in, and see who wins."),

@@ -11,11 +11,10 @@ import scipy.stats
 
 import lmcore
 from pages.figures import embedding as figures
-from pages.figures import theme
 from tests.pages.hostile import TEXTS
 from tests.pages.test_app import MODELS, run, shown
 
-VIEWS = ["lookup", "neighbours", "map", "arithmetic", "sentences"]
+VIEWS = ["lookup", "neighbours", "map", "film", "random", "arithmetic", "sentences"]
 TITLES = ("rows", "columns", "values")
 
 
@@ -75,38 +74,28 @@ def test_entries_are_shares_beside_the_normal_distribution() -> None:
     assert np.abs(random - normal).max() < 0.01 < np.abs(wide - normal).max()
 
 
-@pytest.mark.parametrize("n_axes", [2, 3])
-def test_points_keep_their_places_names_and_the_colours_of_groups(n_axes: int) -> None:
-    places = np.arange(4.0 * n_axes).reshape(4, n_axes)
-    given = {
-        "labels": ["<i>", "b", "c", "d"], "axes": ["first", "second", "third"][:n_axes], "group_order": ["x", "y"],
-        "amounts": np.ones(4), "amount_title": "length", "chosen": 0, "near": [3, 1], "near_name": "near",
-    }  # fmt: skip
-    figure = figures.points(places, groups=["y", "y", "x", "y"], **given)
-    x, y, near, chosen = figure.data
-    assert (x.marker.color, y.marker.color) == theme.CATEGORICAL[:2]
-    assert (list(y.x), list(y.y)) == (list(places[[0, 1, 3], 0]), list(places[[0, 1, 3], 1]))
-    assert list(near.text) == ["d", "b"] and list(near.x) == list(places[[3, 1], 0])
-    assert list(chosen.text) == ["<b>&lt;i&gt;</b>"]
-    by_length = figures.points(places, groups=None, **given).data[0]
-    assert list(by_length.x) == list(places[:, 0]) and list(by_length.marker.color) == [1.0] * 4
-    if n_axes == 3:
-        assert list(y.z) == list(places[[0, 1, 3], 2])
+def test_small_maps_keep_their_points_apart() -> None:
+    maps = {"one": np.arange(6.0).reshape(3, 2), "two": -np.arange(6.0).reshape(3, 2)}
+    figure = figures.small_maps(maps, ["<i>", "b", "c"], marked={"one": [0, 2], "two": [1]}, titles=TITLES[:2])
+    one, named, two, other = figure.data
+    assert (list(one.x), list(one.y)) == ([0, 2, 4], [1, 3, 5]) and one.xaxis == "x" and two.xaxis == "x2"
+    assert list(named.text) == ["&lt;i&gt;", "c"] and list(named.x) == [0, 4]
+    assert list(other.y) == [-3.0]
+    assert figure.layout.xaxis.domain[1] < figure.layout.xaxis2.domain[0]
+
+
+def test_cosines_share_their_bins_and_sum_to_one() -> None:
+    figure = figures.cosines({"a": np.array([-1.0, 0.0, 1.0]), "b": np.zeros(4)}, titles=TITLES[:2])
+    a, b = (np.array(line.y) for line in figure.data)
+    assert a.sum() == pytest.approx(1.0) and b.max() == pytest.approx(1.0)
+    assert list(figure.data[0].x) == list(figure.data[1].x)
 
 
 def test_no_label_is_taken_for_markup() -> None:
     n = len(TEXTS)
-    given = {
-        "axes": "ab",
-        "groups": None,
-        "group_order": [],
-        "amounts": np.ones(n),
-        "amount_title": "",
-        "near_name": "",
-    }
-    map_ = figures.points(np.zeros((n, 2)), TEXTS, chosen=0, near=range(1, n), **given)
     ticks = figures.one_hot(range(n), TEXTS, vocab_size=n, chosen=0, titles=TITLES[:2]).layout.yaxis.ticktext
-    for text in [*map_.data[0].customdata, *map_.data[1].text, *ticks]:
+    maps = figures.small_maps({"m": np.zeros((n, 2))}, TEXTS, marked={"m": range(n)}, titles=TITLES[:2])
+    for text in [*maps.data[0].customdata, *maps.data[1].text, *ticks]:
         assert "<" not in text
 
 
@@ -120,7 +109,7 @@ def test_forming_marks_now_by_place_and_not_by_value() -> None:
 def test_every_view_runs_with_every_model(name: str, lang: str) -> None:
     for each in VIEWS:
         app = view(each, lang=lang, model=name)
-        assert len(app.dataframe) >= 1 and len(app.get("plotly_chart")) >= 1
+        assert len(app.dataframe) >= 1 and len(app.get("plotly_chart")) >= 1 and len(app.code) >= 1
 
 
 def test_lookup_is_the_row_of_the_weight_file() -> None:
@@ -133,6 +122,13 @@ def test_lookup_is_the_row_of_the_weight_file() -> None:
     assert [code.value for code in app.code[:2]] == ["[2] → [2, 128]", "[2, 2] → [2, 2, 128]"]
     lines = printed(app)
     assert lines[:2] == ["0.0", "torch.Size([2, 2, 128])"]
+
+
+def test_a_long_prompt_is_looked_up_around_the_chosen_position() -> None:
+    app = view("lookup", prompt="猫" * 100, position="50")
+    assert any("positions 38 to 61 of 100" in caption.value for caption in app.caption)
+    np.testing.assert_array_equal(app.dataframe[0].value["row pick"].to_numpy(), table_of()[token_id("猫")])
+    assert app.code[0].value == "[100] → [100, 128]"
 
 
 def test_lookup_needs_a_prompt_and_the_other_views_do_not() -> None:
@@ -179,21 +175,124 @@ def test_another_model_has_its_start_and_its_end() -> None:
     ]
 
 
-@pytest.mark.parametrize("tokens", ["occurring", "all"])
+def ids_of(app) -> list[int]:
+    return [int(label.rsplit("#", 1)[1]) for label in app.dataframe[0].value["token#id"]]
+
+
+@pytest.mark.parametrize("tokens", ["occurring", "all", "words"])
 def test_map_is_numpys_projection(tokens: str) -> None:
-    app = view("map", **{"table.shown": tokens, "table.axes": "3", "token": str(token_id("猫"))})
-    frame = app.dataframe[0].value
-    ids = [int(label.rsplit("#", 1)[1]) for label in frame["token#id"]]
-    assert len(ids) == (1600 if tokens == "all" else 650)
+    cat = token_id("猫")
+    app = view("map", **{"table.shown": tokens, "table.axes": "3", "token": str(cat), "table.words": "国王 女王 king"})
+    frame, ids = app.dataframe[0].value, ids_of(app)
+    assert len(ids) == {"all": 1600, "occurring": 650, "words": 3}[tokens]
     rows = table_of()[ids]
     values, vectors = np.linalg.eigh(np.cov(rows.T))
     placed = (rows - rows.mean(0)) @ vectors[:, ::-1][:, :3]
     for axis in range(3):
         np.testing.assert_allclose(np.abs(frame[f"component {axis + 1}"]), np.abs(placed[:, axis]), atol=1e-6)
-    share = values[::-1][:3].sum() / values.sum()
-    assert app.metric[0].value == f"{100 * share:.2f} %"
-    explained = [float(number) for number in re.findall(r"0\.\d+", printed(app)[0])]
+    assert app.metric[0].value == f"{100 * values[::-1][:3].sum() / values.sum():.2f} %"
+    explained = [float(number) for number in re.findall(r"[01]\.\d+(?:e-\d+)?", printed(app)[0])]
     np.testing.assert_allclose(explained, (values / values.sum())[::-1][:3], atol=1e-4)
+    cosines = rows @ table_of()[cat] / np.linalg.norm(rows, axis=1) / np.linalg.norm(table_of()[cat])
+    np.testing.assert_allclose(frame["cosine to the chosen"], cosines, atol=1e-9)
+
+
+@pytest.mark.parametrize("words", ["国王", "国王 女王", "国王 女王 王子", "   "])
+@pytest.mark.parametrize("method", ["pca", "tsne"])
+@pytest.mark.parametrize("axes", ["2", "3"])
+def test_few_points_have_a_map(words: str, method: str, axes: str) -> None:
+    state = {"table.shown": "words", "table.words": words, "table.method": method, "table.axes": axes}
+    app = view("map", **state)
+    assert len(ids_of(app)) >= 1
+    if method == "tsne" and words.strip():
+        assert any("at least 4 points" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("axes", ["2", "3"])
+def test_tsne_is_made_in_the_background_and_kept(axes: str) -> None:
+    state = {"table.method": "tsne", "table.axes": axes, "table.shown": "words", "table.start": "random"}
+    app = view("map", **state)
+    assert "from which t-SNE starts" in shown(app)
+    app.button(key="table.tsne.start").click().run()
+    _wanted, run = app.session_state["table.tsne.run"]
+    run.join()
+    app.run()
+    assert not app.exception and [button.key for button in app.button if "tsne" in str(button.key)] == []
+    frame, places = app.dataframe[0].value, run.progress.places
+    names = [f"axis {axis + 1}" for axis in range(int(axes))]
+    np.testing.assert_allclose(frame[names].to_numpy(), places, rtol=1e-12)
+    other = view("map", **state)  # another visitor finds the same map
+    np.testing.assert_allclose(other.dataframe[0].value[names].to_numpy(), places, rtol=1e-12)
+    first = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e[+-]\d+)?", printed(other)[0])]
+    np.testing.assert_allclose(first, places[0], rtol=1e-6)
+
+
+def test_tsne_stops_when_told() -> None:
+    app = view("map", **{"table.method": "tsne", "table.shown": "all"})
+    app.button(key="table.tsne.start").click().run()
+    app.button(key="table.tsne.stop").click().run()
+    _wanted, run = app.session_state["table.tsne.run"]
+    run.join()
+    app.run()
+    assert run.progress.state == "stopped"
+    assert app.button(key="table.tsne.start")
+    assert not app.exception
+
+
+def test_encircled_tokens_are_listed_alone() -> None:
+    app = view("map")
+    some = [token_id("猫"), token_id("狗")]
+    app.session_state["table.picked"] = some
+    app.run()
+    assert sorted(ids_of(app)) == sorted(some)
+    assert "**2 tokens encircled.**" in shown(app)
+
+
+@pytest.mark.parametrize("colour", ["writing", "language", "part", "norm"])
+@pytest.mark.parametrize("name", ["map", "film"])
+def test_points_can_be_coloured(name: str, colour: str) -> None:
+    app = view(name, **{"table.colour": colour, "lang": "en"})
+    assert not app.exception
+    if name == "map":
+        groups = dict(zip(ids_of(app), app.dataframe[0].value["group"], strict=True))
+        told = {"writing": "Chinese", "language": "in Chinese scenes", "part": "royalty", "norm": ""}[colour]
+        assert groups[token_id("国王")] == told
+
+
+def test_film_is_the_snapshots_on_the_axes_of_the_last() -> None:
+    tables = safetensors.numpy.load_file(lmcore.builtin.BuiltinModel("small-world").snapshots_path)
+    cat = token_id("猫")
+    app = view("film", token=str(cat))
+    frame = app.dataframe[0].value
+    steps = sorted(map(int, tables))
+    assert list(frame["steps"]) == steps
+    occurring = list(lmcore.corpus.occurring.occurring_tokens(lmcore.builtin.tokenizer()))
+    last = tables[str(steps[-1])][occurring].astype(np.float64)
+    axes = np.linalg.svd(last - last.mean(0), full_matrices=False)[2][:2]
+    for row, step in enumerate(steps):
+        rows = tables[str(step)].astype(np.float64)
+        centred = rows[occurring] - rows[occurring].mean(0)
+        share = ((centred @ axes.T) ** 2).sum() / (centred**2).sum()
+        assert frame["variance on these axes"][row] == pytest.approx(100 * share, rel=1e-5)
+        cosines = rows @ rows[cat] / np.linalg.norm(rows, axis=1) / np.linalg.norm(rows[cat])
+        cosines[cat] = -2
+        near = np.argsort(-cosines)[:6]
+        assert [int(label.rsplit("#", 1)[1]) for label in frame["nearest by cosine"][row].split(" ")] == list(near)
+        assert frame["its cosine"][row] == pytest.approx(cosines[near[0]], rel=1e-9)
+    assert len(printed(app)) == len(steps) + 1
+
+
+def test_random_rows_are_at_right_angles_and_trained_ones_are_not() -> None:
+    app = view("random", token=str(token_id("猫")))
+    frame = app.dataframe[0].value
+    assert list(frame["table"]) == ["normal, σ = 0.02", "uniform, ±√(3/D)", "trained"]
+    rows = table_of()[list(lmcore.corpus.occurring.occurring_tokens(lmcore.builtin.tokenizer()))]
+    assert frame["σ"].tolist() == pytest.approx([0.02, 128**-0.5, rows.std(ddof=1)], rel=0.01)
+    assert frame["mean length of a row"][2] == pytest.approx(np.linalg.norm(rows, axis=1).mean(), rel=1e-5)
+    normal, uniform, trained = frame["highest cosine to the token"]
+    assert max(normal, uniform) < 0.45 < trained
+    lines = printed(app)
+    assert [float(line.split()[0]) for line in lines[:3]] == pytest.approx(frame["σ"].tolist(), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -224,6 +323,13 @@ def test_arithmetic_with_free_tokens_and_the_inputs_left_in() -> None:
     frame = app.dataframe[0].value
     assert frame["token#id"][0].endswith("#7") and frame["cosine"][0] == pytest.approx(1.0)  # 5 - 5 + 7 is row 7
     assert "exclude=()" in app.code[-1].value
+
+
+def test_a_result_of_zero_is_near_to_nothing() -> None:
+    app = view("neighbours")
+    assert not app.exception
+    state = {"table.analogy": "free", "table.a": "5", "table.b": "5", "table.c": "5"}
+    assert view("arithmetic", **state).dataframe[0].value["token#id"][0].endswith("#5")
 
 
 def test_sentences_have_one_row_and_hidden_states_that_part() -> None:

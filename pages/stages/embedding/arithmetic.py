@@ -6,15 +6,18 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.similarity import MEASURES, combine, cosine, likeness, neighbours, rank_of
-from pages.common import page, widgets
+from lmcore.analysis.similarity import MEASURES, combine, cosine, likeness
+from lmcore.analysis.token_search import pieces, single_token
+from pages.common import link, page, widgets
 from pages.common.text import _, language, markdown_literal
 from pages.figures import embedding as figures
-from pages.stages.embedding.common import labels_of, token_picker
+from pages.stages.embedding.common import compare, label_of, labels_of, token_picker, trained_table
 
 EXAMPLES = {
-    "en": (" king", " man", " woman", " queen"),
+    "en": ("king", "man", "woman", "queen"),
     "zh": ("国王", "男人", "女人", "女王"),
+    "capital": ("Paris", "France", "Japan", "Tokyo"),
+    "capital-zh": ("巴黎", "法国", "日本", "东京"),
 }
 _SHOWN = 10
 
@@ -34,7 +37,6 @@ for token, score in zip(found.ids.tolist(), found.scores.tolist()):
 
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
-    labels = labels_of(lm)
     controls, picture = page.workbench()
     with controls:
         example = widgets.select(
@@ -42,16 +44,14 @@ def show(lm: LanguageModel) -> None:
             _("Example"),
             [*EXAMPLES, "free"],
             language(),
-            format_func={"en": "king − man + woman", "zh": "国王 − 男人 + 女人", "free": _("free choice")}.__getitem__,
+            format_func=lambda name: _("free choice") if name == "free" else _title(EXAMPLES[name]),
         )
+        first = EXAMPLES[language()]
         if example == "free":
-            first = EXAMPLES[language()]
-            a = token_picker("table.a", _("start from"), lm, labels, first[0])
-            b = token_picker("table.b", _("take away"), lm, labels, first[1])
-            c = token_picker("table.c", _("add"), lm, labels, first[2])
-            expected = token_picker("table.expected", _("where does this token come?"), lm, labels, first[3])
-        else:
-            a, b, c, expected = (lm.tokenizer.encode(text).ids[0] for text in EXAMPLES[example])
+            a = token_picker("table.a", _("start from"), lm, first[:1])
+            b = token_picker("table.b", _("take away"), lm, first[1:2])
+            c = token_picker("table.c", _("add"), lm, first[2:3])
+            expected = token_picker("table.expected", _("where does this token come?"), lm, first[3:])
         measure = widgets.choice(
             "table.measure",
             _("Nearest by"),
@@ -65,13 +65,25 @@ def show(lm: LanguageModel) -> None:
             True,
             help=_("The result often stays nearest to the row it starts from; published results leave the inputs out."),
         )
-    table = lm.model.token_embedding.weight.detach()
+    if example != "free":
+        tokens = [single_token(lm.tokenizer, word) for word in EXAMPLES[example]]
+        if None in tokens:
+            with picture:
+                _say_pieces(lm, EXAMPLES[example], tokens)
+            return
+        a, b, c, expected = tokens
+    table = trained_table(lm)
     inputs = {a, b, c}
     vector = combine(table, plus=[a, c], minus=[b])
-    scores = likeness(table, vector, measure)
-    shown = neighbours(table, vector, min(_SHOWN + len(inputs), len(table)), measure).ids.tolist()
+    if not vector.any():
+        st.info(_("The result is the zero vector, which is near to nothing: choose other tokens."))
+        link.stop()
+    against = compare(lm, vector)
+    shown = against.neighbours(_SHOWN + len(inputs), measure).ids.tolist()
+    scores = likeness(table[shown], vector, measure)
     out = [token in inputs and excluded for token in shown]
     winner = next((index for index, gone in enumerate(out) if not gone), None)
+    labels = labels_of(lm, shown)
     with picture:
         st.markdown(
             _("{a} − {b} + {c} lies nearest to {winner}; {expected} comes {rank}.").format(
@@ -80,13 +92,19 @@ def show(lm: LanguageModel) -> None:
                     for name, token in (("a", a), ("b", b), ("c", c), ("expected", expected))
                 },
                 winner="—" if winner is None else markdown_literal(lm.tokenizer.token_bytes(shown[winner])),
-                rank=_rank_text(rank_of(scores, expected), rank_of(scores, expected, inputs - {expected})),
+                rank=_("number {among_all} of all tokens, number {without} without the inputs").format(
+                    among_all=against.rank(expected, measure),
+                    without=against.rank(expected, measure, inputs - {expected}),
+                ),
             )
         )
         page.figure(
             figures.ranked(
-                scores[shown].numpy(),
-                [labels[token] + (f"·{_('input')}" if token in inputs else "") for token in shown],
+                scores.numpy(),
+                [
+                    label + (f"·{_('input')}" if token in inputs else "")
+                    for label, token in zip(labels, shown, strict=True)
+                ],
                 title=_("cosine to the result") if measure == "cosine" else _("dot product with the result"),
                 removed=out,
                 chosen=winner,
@@ -94,11 +112,16 @@ def show(lm: LanguageModel) -> None:
             "embedding-arithmetic",
             _("The tokens nearest to the result; inputs that are left out are grey and hatched."),
         )
+        st.caption(
+            _("Compared with all {rows:,} rows in all {width} dimensions; the outlined one is the answer.").format(
+                rows=len(table), width=lm.config.d_model
+            )
+        )
     rows = table[shown]
     page.numbers_table(
         pd.DataFrame(
             {
-                _("token#id"): [labels[token] for token in shown],
+                _("token#id"): labels,
                 _("input"): [_("yes") if token in inputs else _("no") for token in shown],
                 _("cosine"): cosine(rows, vector).numpy(),
                 _("dot product"): (rows.double() @ vector).numpy(),
@@ -112,7 +135,37 @@ def show(lm: LanguageModel) -> None:
     page.snippet(CODE.format(name=lm.name, a=a, b=b, c=c, measure=measure, exclude=exclude))
 
 
-def _rank_text(among_all: int, without_inputs: int) -> str:
-    return _("number {among_all} of all tokens, number {without} without the inputs").format(
-        among_all=among_all, without=without_inputs
+def _title(words: tuple[str, str, str, str]) -> str:
+    return "{} − {} + {}".format(*words)
+
+
+def _say_pieces(lm: LanguageModel, words: tuple[str, ...], tokens: list[int | None]) -> None:
+    """Tell which words have no row of their own, what they are made of, and which examples work."""
+    st.info(
+        _(
+            "This model's vocabulary has no single token for some of these words, neither as they stand nor with a "
+            "space in front. A word of several tokens has several rows and none of its own, so there is nothing to "
+            "add and take away here: what the word means is put together by the blocks."
+        )
     )
+    rows = [
+        {
+            _("word"): word,
+            _("tokens"): len(made),
+            _("token#id"): " ".join(labels_of(lm, made)),
+        }
+        for word, made in ((word, pieces(lm.tokenizer, word)) for word in words)
+    ]
+    page.numbers_table(pd.DataFrame(rows), "embedding-arithmetic-pieces")
+    works = [
+        name for name, example in EXAMPLES.items() if None not in [single_token(lm.tokenizer, word) for word in example]
+    ]
+    for name in works:
+        inputs = ", ".join(label_of(lm, pieces(lm.tokenizer, word)[0]) for word in EXAMPLES[name][:3])
+        st.button(
+            _("{example} works here").format(example=_title(EXAMPLES[name])),
+            key=f"table.works.{name}",
+            help=markdown_literal(inputs),
+            on_click=st.session_state.update,
+            args=({"table.analogy": name},),
+        )

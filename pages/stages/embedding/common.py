@@ -1,26 +1,93 @@
-"""Controls that several views share: a token of the whole vocabulary, and how long the table was trained."""
+"""What several views share: names of tokens, a token of the whole vocabulary, and how long the table was trained."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 from torch import Tensor
 
 from lmcore import LanguageModel
 from lmcore.analysis.embedding_history import embedding_history
+from lmcore.analysis.similarity import Comparison
+from lmcore.analysis.token_search import find_tokens, pieces, single_token
 from pages.common import link, widgets
-from pages.common.text import _, visible
+from pages.common.text import _, language, visible
 from pages.figures.labels import vocabulary_label
 
+DEFAULT_WORDS = {"en": ("cat",), "zh": ("猫", "cat")}  # the first of them that is a token of the model's
+_WHOLE_LIST = 5_000  # vocabularies up to this size are offered as one list; larger ones are searched
+_FOUND = 60  # tokens offered after a search
 
-def labels_of(lm: LanguageModel) -> list[str]:
-    """Return what each token of the vocabulary is called on screen: its text made visible, and its id."""
-    return [vocabulary_label(token, lm.tokenizer.token_bytes(token)) for token in range(lm.config.vocab_size)]
+
+def label_of(lm: LanguageModel, token: int) -> str:
+    """Return what a token of the vocabulary is called on screen: its text made visible, and its id."""
+    return vocabulary_label(token, lm.tokenizer.token_bytes(token))
 
 
-def token_picker(key: str, label: str, lm: LanguageModel, labels: list[str], default: str) -> int:
-    """Let the reader choose a token of the vocabulary and return its id; `default` is a text that starts with one."""
-    first = lm.tokenizer.encode(default).ids[0]
-    return widgets.select(key, label, range(lm.config.vocab_size), first, format_func=labels.__getitem__)
+def labels_of(lm: LanguageModel, tokens: Iterable[int]) -> list[str]:
+    """Return what tokens are called on screen."""
+    return [label_of(lm, token) for token in tokens]
+
+
+def trained_table(lm: LanguageModel) -> Tensor:
+    """Return the model's own table [V, D]; it is not copied."""
+    return lm.model.token_embedding.weight.detach()
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _lengths(name: str, _lm: LanguageModel) -> Tensor:
+    return trained_table(_lm).norm(dim=-1)
+
+
+def compare(lm: LanguageModel, vector: Tensor, table: Tensor | None = None) -> Comparison:
+    """Compare a vector with every row of the model's table, whose lengths are known, or of another one."""
+    if table is None or table.data_ptr() == trained_table(lm).data_ptr():
+        return Comparison(trained_table(lm), vector, _lengths(lm.name, lm))
+    return Comparison(table, vector)
+
+
+def default_token(lm: LanguageModel, words: Sequence[str] | None = None) -> int:
+    """Return the first of some words that is one token of this model, else the first piece of the first word."""
+    words = words or DEFAULT_WORDS[language()]
+    whole = (single_token(lm.tokenizer, word) for word in words)
+    return next((token for token in whole if token is not None), pieces(lm.tokenizer, words[0])[0])
+
+
+def token_picker(key: str, label: str, lm: LanguageModel, words: Sequence[str] | None = None) -> int:
+    """Let the reader choose a token of the vocabulary and return its id.
+
+    A vocabulary too large for one list has a field to search it by text or by #id, and a list of what was found.
+
+    Args:
+        key: the value's name.
+        label: what the token is for.
+        lm: whose vocabulary.
+        words: the first of them that is one token is the default.
+    """
+    first = default_token(lm, words)
+    if lm.config.vocab_size <= _WHOLE_LIST:
+        return widgets.select(
+            key, label, range(lm.config.vocab_size), first, format_func=lambda token: label_of(lm, token)
+        )
+    now = link.remember(key, first, int)
+    if not 0 <= now < lm.config.vocab_size:
+        link.replace(key, first, now)
+        now = first
+    text = widgets.text(
+        f"{key}.find", _("{label}: search").format(label=label), max_chars=60, help=_("A text, or #id. Then Enter.")
+    )
+    found = find_tokens(lm.tokenizer, text, _FOUND)
+    searched = f"{key}.searched"  # a new search chooses its best find; coming back to the page does not
+    if st.session_state.setdefault(searched, text) != text:
+        st.session_state[searched] = text
+        if found:
+            st.session_state[key] = now = found[0]
+        else:
+            st.caption(_("No token has this text."))
+    return widgets.select(
+        key, label, list(dict.fromkeys([now, *found])), first, format_func=lambda token: label_of(lm, token)
+    )
 
 
 def steps_picker(lm: LanguageModel) -> tuple[int, dict[int, Tensor]]:
@@ -28,7 +95,7 @@ def steps_picker(lm: LanguageModel) -> tuple[int, dict[int, Tensor]]:
 
     A model whose training is not on record has one table, and nothing to choose.
     """
-    tables = embedding_history(lm) or {0: lm.model.token_embedding.weight.detach()}
+    tables = embedding_history(lm) or {0: trained_table(lm)}
     steps = list(tables)
     if len(steps) == 1:
         st.caption(_("How this model was trained is not on record, so only its trained table is shown."))

@@ -15,6 +15,8 @@ from pages.figures.labels import token_labels
 from pages.stages.embedding.common import labels_of
 
 _ROWS_AROUND = 4
+_POSITIONS_SHOWN = 24  # around the chosen one
+_MOST_CELLS = 2**24  # of a one-hot matrix multiplied at once
 
 CODE = """
 import torch
@@ -38,11 +40,12 @@ def show(lm: LanguageModel) -> None:
     position = widgets.position_picker()
     ids = torch.tensor(found.ids)
     table = lm.model.token_embedding.weight.detach()
-    vectors, products = table[ids], one_hot_lookup(ids, table)
+    first, last = _around(position, len(ids), min(_POSITIONS_SHOWN, max(1, _MOST_CELLS // len(table))))
+    shown = ids[first:last]
+    vectors, products = table[shown], one_hot_lookup(shown, table)
     difference = (vectors - products).abs()
     chosen = found.ids[position]
     low, high = max(0, chosen - _ROWS_AROUND), min(len(table), chosen + _ROWS_AROUND + 1)
-    labels = labels_of(lm)
 
     facts, picture = page.workbench()
     with facts:
@@ -55,24 +58,26 @@ def show(lm: LanguageModel) -> None:
             _("Largest difference"),
             f"{difference.max().item():.6g}",
             help=_(
-                "Between row pick and one-hot times table, over all positions and dimensions of this prompt. "
+                "Between row pick and one-hot times table, over all positions shown and all dimensions. "
                 "Products with 0 add nothing, so the two are equal."
             ),
         )
+        if last - first < len(ids):
+            st.caption(_("Shown: positions {first} to {last} of {n}.").format(first=first, last=last - 1, n=len(ids)))
         batch = torch.stack([ids, ids.flip(0)])
-        _shapes([(list(ids.shape), list(vectors.shape)), (list(batch.shape), list(table[batch].shape))])
+        _shapes([(list(ids.shape), list(table[ids].shape)), (list(batch.shape), list(table[batch].shape))])
         scale = lm.config.embedding_scale
         if scale != 1.0:
             st.caption(_("This model then multiplies the vectors by {scale:.4f}.").format(scale=scale))
     with picture:
         limit = vectors.abs().max().item()
-        positions = token_labels(found.tokens)
+        positions = token_labels(found.tokens[first:last], first)
         page.figure(
             figures.one_hot(
-                found.ids,
+                shown.tolist(),
                 positions,
                 vocab_size=len(table),
-                chosen=position,
+                chosen=position - first,
                 titles=(_("position:token"), _("column of the one-hot matrix = id")),
             ),
             "embedding-one-hot",
@@ -81,7 +86,7 @@ def show(lm: LanguageModel) -> None:
         page.figure(
             figures.rows(
                 table[low:high].numpy(),
-                labels[low:high],
+                labels_of(lm, range(low, high)),
                 chosen=chosen - low,
                 limit=limit,
                 titles=(_("token#id"), _("dimension"), _("value in E")),
@@ -93,7 +98,7 @@ def show(lm: LanguageModel) -> None:
             figures.rows(
                 vectors.numpy(),
                 positions,
-                chosen=position,
+                chosen=position - first,
                 limit=limit,
                 titles=(_("position:token"), _("dimension"), _("value in X")),
             ),
@@ -104,9 +109,9 @@ def show(lm: LanguageModel) -> None:
         pd.DataFrame(
             {
                 _("dimension"): range(lm.config.d_model),
-                _("row pick"): vectors[position].numpy(),
-                _("one-hot × table"): products[position].numpy(),
-                _("difference"): difference[position].numpy(),
+                _("row pick"): vectors[position - first].numpy(),
+                _("one-hot × table"): products[position - first].numpy(),
+                _("difference"): difference[position - first].numpy(),
             }
         ),
         "embedding-lookup",
@@ -120,3 +125,9 @@ def _shapes(pairs: list[tuple[list[int], list[int]]]) -> None:
     for name, (given, made) in zip(names, pairs, strict=True):
         st.caption(name)
         st.code(f"{given} → {made}", language=None)
+
+
+def _around(position: int, n: int, most: int) -> tuple[int, int]:
+    """Return where at most `most` positions around one begin and end."""
+    first = min(max(0, position - most // 2), max(0, n - most))
+    return first, min(n, first + most)

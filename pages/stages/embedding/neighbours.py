@@ -7,13 +7,10 @@ import streamlit as st
 
 from lmcore import LanguageModel
 from lmcore.analysis.similarity import cosine, likeness
-from lmcore.analysis.similarity import neighbours as nearest
 from pages.common import page, widgets
-from pages.common.text import _, language, plotly_literal
+from pages.common.text import _, plotly_literal
 from pages.figures import embedding as figures
-from pages.stages.embedding.common import labels_of, steps_picker, token_picker
-
-DEFAULT_TOKEN = {"en": " cat", "zh": "猫"}
+from pages.stages.embedding.common import compare, label_of, labels_of, steps_picker, token_picker
 
 CODE = """
 import lmcore
@@ -37,10 +34,9 @@ def table_code(steps: int, n_tables: int) -> str:
 
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
-    labels = labels_of(lm)
     controls, picture = page.workbench()
     with controls:
-        token = token_picker("token", _("Token"), lm, labels, DEFAULT_TOKEN[language()])
+        token = token_picker("token", _("Token"), lm)
         steps, tables = steps_picker(lm)
         n = widgets.slider("neighbours", _("Neighbours"), 3, 20, 8)
         table, trained = tables[steps], list(tables.values())[-1]
@@ -52,8 +48,8 @@ def show(lm: LanguageModel) -> None:
                 "near by chance. Computed in all {width} dimensions over the whole vocabulary, less the token itself."
             ).format(std=lm.config.init_std, width=lm.config.d_model)
         )
-    by_cosine = nearest(table, table[token], n, "cosine", {token})
-    by_dot = nearest(table, table[token], n, "dot", {token})
+    against = compare(lm, table[token], table)
+    by_cosine, by_dot = (against.neighbours(n, measure, {token}) for measure in ("cosine", "dot"))
     with picture:
         left, right = st.columns(2)
         for column, found, title, key in (
@@ -62,22 +58,25 @@ def show(lm: LanguageModel) -> None:
         ):
             with column:
                 page.figure(
-                    figures.ranked(found.scores.numpy(), [labels[i] for i in found.ids.tolist()], title=title),
+                    figures.ranked(found.scores.numpy(), labels_of(lm, found.ids.tolist()), title=title),
                     f"embedding-neighbours-{key}",
                     _("The rows most alike to the token's: {title}.").format(title=title),
                 )
         st.caption(_("The cosine is the angle alone; the dot product also grows with the lengths of the rows."))
         if len(tables) > 1:
-            finally_near = nearest(trained, trained[token], min(n, 6), "cosine", {token}).ids
+            finally_near = compare(lm, trained[token]).neighbours(min(n, 6), "cosine", {token}).ids
             page.figure(
                 figures.forming(
                     list(tables),
                     {
-                        labels[other]: [cosine(made[token], made[other]).item() for made in tables.values()]
+                        label_of(lm, other): [cosine(made[token], made[other]).item() for made in tables.values()]
                         for other in finally_near.tolist()
                     },
                     now=steps,
-                    titles=(_("steps trained"), _("cosine to {token}").format(token=plotly_literal(labels[token]))),
+                    titles=(
+                        _("steps trained"),
+                        _("cosine to {token}").format(token=plotly_literal(label_of(lm, token))),
+                    ),
                 ),
                 "embedding-forming",
                 _("Cosine of the token to what are its neighbours in the end, at each snapshot of training."),
@@ -96,14 +95,14 @@ def show(lm: LanguageModel) -> None:
                 "embedding-entries",
                 _("How the numbers of the table are distributed at the start, now, and in the end."),
             )
-    cosines, dots = likeness(table, table[token], "cosine"), likeness(table, table[token], "dot")
     shown = list(dict.fromkeys([*by_cosine.ids.tolist(), *by_dot.ids.tolist()]))
+    cosines, dots = (likeness(table[shown], table[token], measure) for measure in ("cosine", "dot"))
     page.numbers_table(
         pd.DataFrame(
             {
-                _("token#id"): [labels[other] for other in shown],
-                _("cosine"): cosines[shown].numpy(),
-                _("dot product"): dots[shown].numpy(),
+                _("token#id"): labels_of(lm, shown),
+                _("cosine"): cosines.numpy(),
+                _("dot product"): dots.numpy(),
                 _("length of the row"): table[shown].norm(dim=-1).numpy(),
             }
         ),

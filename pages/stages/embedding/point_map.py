@@ -1,25 +1,30 @@
-"""The rows of the table as points, along the directions in which they spread most."""
+"""The rows of the table as points: along the directions in which they spread most, or so that near ones stay near."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from torch import Tensor
 
-import lmcore
 from lmcore import LanguageModel
 from lmcore.analysis.pca import principal_components
-from lmcore.analysis.similarity import neighbours as nearest
-from lmcore.corpus.occurring import occurring_tokens
-from lmcore.tokenizer.script import SCRIPTS, script_of
+from lmcore.analysis.similarity import Neighbours, cosine
+from lmcore.analysis.tsne import STEPS, TsneProgress
 from pages.common import page, widgets
-from pages.common.text import _, language
+from pages.common.text import _, visible
 from pages.figures import embedding as figures
-from pages.stages.embedding.common import labels_of, steps_picker, token_picker
-from pages.stages.embedding.neighbours import DEFAULT_TOKEN, table_code
+from pages.live.token_map import Colours, Frame, token_map
+from pages.stages.embedding import sample, tsne_runs
+from pages.stages.embedding.common import compare, label_of, labels_of, steps_picker, token_picker
+from pages.stages.embedding.neighbours import table_code
 
 _NEAR = 8
+_PICKED = "table.picked"  # in the session: ids that the reader encircled
+_REFRESH = 0.8  # seconds between two looks at a map in the making
 
 CODE = """
+import numpy as np
 import lmcore
 from lmcore.corpus.occurring import occurring_tokens
 from lmcore.analysis.embedding_history import embedding_history
@@ -30,111 +35,250 @@ shown = {shown}
 points = {table}[shown]
 components = principal_components({basis}[shown])
 print(components.explained(points, {n}))  # shares of the variance
-print(components.project(points, {n})[shown.index({token})])
+print(components.project(points, {n})[:5])  # of the first five tokens shown
+"""
+
+TSNE_CODE = """
+import numpy as np
+import lmcore
+from lmcore.corpus.occurring import occurring_tokens
+from lmcore.analysis.embedding_history import embedding_history
+from lmcore.analysis.tsne import TsneRun
+
+lm = lmcore.load({name!r})
+shown = {shown}
+run = TsneRun({table}[shown], n_axes={n}, start={start!r}, seed={seed})
+run.join()
+print(run.progress.places[:5])  # of the first five tokens shown
 """
 
 
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
-    labels = labels_of(lm)
-    occurring = occurring_tokens(lm.tokenizer) if lm.name in lmcore.builtin.names() else ()
     controls, picture = page.workbench()
     with controls:
-        token = token_picker("token", _("Token"), lm, labels, DEFAULT_TOKEN[language()])
-        steps, tables = steps_picker(lm)
+        method = widgets.choice(
+            "table.method",
+            _("Map by"),
+            ["pca", "tsne"],
+            "pca",
+            format_func={"pca": "PCA", "tsne": "t-SNE"}.__getitem__,
+            help=_(
+                "PCA: exact, a shadow of the rows along the directions of largest spread. "
+                "t-SNE: bent so that rows near by cosine stay near; only neighbourhoods mean something."
+            ),
+        )
+        buttons = st.container()  # in sight without scrolling, though they need what is chosen below them
         n_axes = widgets.choice("table.axes", _("Dimensions"), [2, 3], 2, format_func=lambda n: f"{n}-D")
-        which = "all"
-        if occurring:
-            which = widgets.select(
-                "table.shown",
-                _("Tokens shown"),
-                ["occurring", "all"],
-                "occurring",
-                format_func={
-                    "occurring": _("small world: {n}").format(n=len(occurring)),
-                    "all": _("all: {n}").format(n=len(labels)),
-                }.__getitem__,
-                help=_("Tokens that occur in the small world, or the whole vocabulary: bytes and unused pieces too."),
-            )
-        basis = widgets.select(
-            "table.basis",
-            _("Axes from"),
-            ["trained", "this"],
-            "trained",
-            format_func={"trained": _("the trained table"), "this": _("this table")}.__getitem__,
-            help=_("With the trained table's axes the points stay comparable while the steps change."),
-        )
-        colour = widgets.select(
-            "table.colour",
-            _("Colour"),
-            ["script", "norm"],
-            "script",
-            format_func={"script": _("script"), "norm": _("length of the row")}.__getitem__,
-        )
-        shown = sorted({*occurring, token}) if which == "occurring" else list(range(len(labels)))
+        token = token_picker("token", _("Token"), lm)
+        steps, tables = steps_picker(lm)
+        seed = widgets.number("table.seed", _("Seed"), 0, 999_999, 1, step=1)
+        chosen = sample.choose(lm, seed)
         table = tables[steps]
-        points = table[shown]
-        components = principal_components((tables[max(tables)] if basis == "trained" else table)[shown])
-        shares = components.explained(points, n_axes)
+        against = compare(lm, table[token], table)
+        near = against.neighbours(_NEAR, "cosine", {token})
+        ids = list(chosen.ids)
+        more = method == "pca" and not chosen.closed
+        if more:  # others can be shown along the same directions
+            ids += [other for other in dict.fromkeys([token, *near.ids.tolist()]) if other not in set(ids)]
+        points = table[ids]
+        lengths = points.norm(dim=-1)
+        colours = sample.choose_colours(lm, ids, lengths)
+    made = table_code(steps, len(tables))
+    if method == "pca":
+        places, titles, code = _components(lm, chosen, table, made, tables[max(tables)], ids, n_axes, controls)
+        progress = None
+    else:
+        with controls:
+            wanted = tsne_runs.choose(lm.name, steps, ids, n_axes, seed)
+        with buttons:
+            progress = tsne_runs.buttons(wanted, points)
+        places = principal_components(points).project(points, n_axes).numpy()
+        titles = []
+        code = TSNE_CODE.format(
+            name=lm.name, shown=chosen.code, table=made, n=n_axes, start=wanted.start, seed=wanted.seed
+        )
+    drawn = _Drawn(lm, ids, token, near, colours, titles)
+    with picture:
+        if progress is not None and progress.alive:
+            st.fragment(_watch, run_every=_REFRESH)(drawn, places, wanted)
+            shown_places = places
+        else:
+            shown_places = places if progress is None or progress.places is None else progress.places
+            if method == "tsne":
+                _say(progress)
+            drawn.show(shown_places)
+        outside = [] if token in ids else [_("The chosen token is not in the sample: choose a point of the map.")]
+        st.caption(
+            " ".join(
+                [
+                    _("Shown: {sample}.").format(sample=chosen.sentence),
+                    _("With the chosen token and its neighbours.") if more else "",
+                    *outside,
+                    _("A click chooses a token; click into the map, and the wheel zooms."),
+                ]
+            )
+        )
+        _nearest(lm, token, near, against.neighbours(_NEAR, "dot", {token}))
+    _table(lm, ids, token, table, shown_places, titles, colours, lengths)
+    page.snippet(code)
+
+
+def _components(
+    lm: LanguageModel,
+    chosen: sample.Sample,
+    table: Tensor,
+    made: str,
+    trained: Tensor,
+    ids: list[int],
+    n_axes: int,
+    controls: st.delta_generator.DeltaGenerator,
+) -> tuple[np.ndarray, list[str], str]:
+    with controls:
+        basis = "trained"
+        if table is not trained:
+            basis = widgets.select(
+                "table.basis",
+                _("Axes from"),
+                ["trained", "this"],
+                "trained",
+                format_func={"trained": _("the trained table"), "this": _("this table")}.__getitem__,
+                help=_("With the trained table's axes the points stay comparable while the steps change."),
+            )
+        components = principal_components((trained if basis == "trained" else table)[chosen.ids])
+        shares = components.explained(table[chosen.ids], n_axes)
+        share = shares.sum().item()
         st.metric(
             _("Variance explained"),
-            f"{100 * shares.sum().item():.2f} %",
+            f"{100 * share:.2f} %" if share == share else "—",
             help=_(
                 "Exact principal components of the points shown. The rest of their spread is not on this map: "
                 "for nearness read the list of neighbours."
             ),
         )
-    placed = components.project(points, n_axes)
-    near = [other for other in nearest(table, table[token], _NEAR, "cosine", {token}).ids.tolist() if other in shown]
-    names = {
-        "chinese": _("Chinese"),
-        "latin": _("Latin"),
-        "other": _("digits, punctuation, spaces"),
-        "bytes": _("part of a character"),
-    }
-    scripts = [names[script_of(lm.tokenizer.token_bytes(other))] for other in shown]
-    lengths = points.norm(dim=-1)
-    with picture:
-        page.figure(
-            figures.points(
-                placed.numpy(),
-                [labels[other] for other in shown],
-                axes=[
-                    _("component {n}: {share:.2f} % of the variance").format(n=axis + 1, share=100 * share)
-                    for axis, share in enumerate(shares.tolist())
-                ],
-                groups=scripts if colour == "script" else None,
-                group_order=[names[script] for script in SCRIPTS],
-                amounts=lengths.numpy(),
-                amount_title=_("length of the row"),
-                chosen=shown.index(token),
-                near=[shown.index(other) for other in near],
-                near_name=_("nearest {n} by cosine, in all dimensions").format(n=_NEAR),
-            ),
-            "embedding-map",
-            _("The rows of the table as points along their first principal components; the chosen token is marked."),
+    titles = [
+        _("component {n}: {share:.2f} % of the variance").format(n=axis + 1, share=100 * share)
+        for axis, share in enumerate(shares.tolist())
+    ]
+    code = CODE.format(
+        name=lm.name,
+        shown=chosen.code,
+        table=made,
+        basis="lm.model.token_embedding.weight.detach()" if basis == "trained" else made,
+        n=n_axes,
+    )
+    return components.project(table[ids], n_axes).numpy(), titles, code
+
+
+class _Drawn:
+    """A map's points, whatever their places."""
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        ids: list[int],
+        token: int,
+        near: Neighbours,
+        colours: Colours,
+        titles: list[str],
+    ) -> None:
+        self._ids, self._colours, self._titles = ids, colours, titles
+        self._names = [visible(lm.tokenizer.token_bytes(other)) for other in ids]
+        self._labels = labels_of(lm, ids)
+        self._chosen = ids.index(token) if token in ids else None
+        where = {other: index for index, other in enumerate(ids)}
+        self._near = [where[other] for other in near.ids.tolist() if other in where]
+
+    def show(self, places: np.ndarray) -> None:
+        """Draw them."""
+        token_map(
+            places[None],
+            self._names,
+            self._labels,
+            key="embedding-map",
+            alt=_("The rows of the table as points; the chosen token and its nearest by cosine are marked."),
+            colours=self._colours,
+            frames=[Frame(near=self._near)],
+            chosen=self._chosen,
+            axis_titles=self._titles,
+            on_choose=lambda index: st.session_state.update({"token": self._ids[index]}),
+            on_pick=lambda indices: st.session_state.update({_PICKED: [self._ids[index] for index in indices]}),
         )
+
+
+def _watch(drawn: _Drawn, before: np.ndarray, wanted: tsne_runs.Wanted) -> None:
+    """Draw a map in the making; runs by itself again and again until it is done."""
+    progress = tsne_runs.latest(wanted)
+    _say(progress)
+    drawn.show(before if progress.places is None else progress.places)
+    if not progress.alive:
+        st.rerun()  # the whole page, once: the buttons and the table change
+
+
+def _say(progress: TsneProgress | None) -> None:
+    if progress is None:
+        st.info(_("This is the map by PCA, from which t-SNE starts. Press the button to make the map: some seconds."))
+        return
+    state = {
+        "waiting": _("Waiting for another map"),
+        "running": _("Making the map"),
+        "finished": _("Finished"),
+        "stopped": _("Stopped"),
+        "failed": _("It failed"),
+    }[progress.state]
+    text = _("{state} · step {done} of {total}").format(state=state, done=progress.steps, total=STEPS)
+    st.progress(progress.steps / STEPS, text=text)
+    if progress.error:
+        st.code(progress.error, language=None, wrap_lines=True)
+
+
+def _nearest(lm: LanguageModel, token: int, by_cosine: Neighbours, by_dot: Neighbours) -> None:
+    st.markdown(
+        _("Nearest in all {width} dimensions, over all {rows:,} rows, whatever the map shows:").format(
+            width=lm.config.d_model, rows=lm.config.vocab_size
+        )
+    )
+    columns = st.columns(2)
+    for column, found, title, key in (
+        (columns[0], by_cosine, _("cosine"), "cosine"),
+        (columns[1], by_dot, _("dot product"), "dot"),
+    ):
+        with column:
+            page.figure(
+                figures.ranked(found.scores.numpy(), labels_of(lm, found.ids.tolist()), title=title),
+                f"embedding-map-{key}",
+                _("The rows most alike to the token's: {title}.").format(title=title),
+            )
+
+
+def _table(
+    lm: LanguageModel,
+    ids: list[int],
+    token: int,
+    table: Tensor,
+    places: np.ndarray,
+    titles: list[str],
+    colours: Colours,
+    lengths: Tensor,
+) -> None:
+    picked = set(st.session_state.get(_PICKED, ()))
+    rows = [index for index, other in enumerate(ids) if other in picked] or list(range(len(ids)))
+    if len(rows) < len(ids) or picked:
+        st.markdown(
+            _("**{n} tokens encircled.** The table lists them alone; Reset brings all back.").format(n=len(rows))
+        )
+    likeness = cosine(table[[ids[index] for index in rows]], table[token]).numpy()
+    name = _("component {n}") if titles else _("axis {n}")
     page.numbers_table(
         pd.DataFrame(
             {
-                _("token#id"): [labels[other] for other in shown],
-                _("script"): scripts,
-                **{_("component {n}").format(n=axis + 1): placed[:, axis].numpy() for axis in range(n_axes)},
-                _("length of the row"): lengths.numpy(),
+                _("token#id"): [label_of(lm, ids[index]) for index in rows],
+                _("group"): [sample.group_of(colours, index) for index in rows],
+                **{name.format(n=axis + 1): places[rows, axis] for axis in range(places.shape[1])},
+                _("length of the row"): lengths[rows].numpy(),
+                _("cosine to the chosen"): likeness,
             }
         ),
         "embedding-map",
-        {_("length of the row"): "number"},
-    )
-    made = table_code(steps, len(tables))
-    everything = f"list(range({len(labels)}))"
-    page.snippet(
-        CODE.format(
-            name=lm.name,
-            shown=f"sorted({{*occurring_tokens(lm.tokenizer), {token}}})" if which == "occurring" else everything,
-            table=made,
-            basis="lm.model.token_embedding.weight.detach()" if basis == "trained" else made,
-            n=n_axes,
-            token=token,
-        )
+        {_("length of the row"): "number", _("cosine to the chosen"): "number"},
     )

@@ -38,7 +38,27 @@ def test_signs_are_fixed() -> None:
     assert torch.equal(directions, principal_components(POINTS).directions)
 
 
-def test_two_points_are_enough_and_one_is_refused() -> None:
-    assert principal_components(POINTS[:2]).explained(POINTS[:2], 1).item() == pytest.approx(1.0)
-    with pytest.raises(ValueError, match=r"\[1, 7\]"):
-        principal_components(POINTS[:1])
+def test_more_dimensions_than_points_give_the_same_as_numpys_svd() -> None:
+    points = POINTS[:5]
+    centred = points.double().numpy() - points.double().numpy().mean(0)
+    _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+    found = principal_components(points)
+    np.testing.assert_allclose(found.variances.numpy(), singular[:4] ** 2 / 4, rtol=1e-9)
+    np.testing.assert_allclose(np.abs((found.directions.numpy() * directions[:4]).sum(1)), 1.0, rtol=1e-9)
+
+
+def test_few_points_have_a_map_too() -> None:
+    two = principal_components(POINTS[:2])
+    assert two.explained(POINTS[:2], 1).item() == pytest.approx(1.0)
+    placed = two.project(POINTS[:2], 3)
+    apart = (POINTS[0].double() - POINTS[1].double()).norm().item()
+    assert (placed[0] - placed[1]).norm().item() == pytest.approx(apart)
+    assert placed[:, 1:].abs().max() == 0 and two.project(POINTS, 3)[:, 1:].abs().max() == 0
+    one = principal_components(POINTS[:1])
+    assert one.project(POINTS[:1], 2).tolist() == [[0.0, 0.0]]
+    assert torch.isnan(one.explained(POINTS[:1], 2)).all()
+
+
+def test_no_points_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"\[0, 7\]"):
+        principal_components(POINTS[:0])

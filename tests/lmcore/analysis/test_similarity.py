@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cosine as scipy_cosine_distance
 
-from lmcore.analysis.similarity import combine, cosine, likeness, neighbours, rank_of
+from lmcore.analysis.similarity import Comparison, combine, cosine, likeness, neighbours
 
 TABLE = torch.from_numpy(np.random.default_rng(3).normal(0, 0.02, (50, 8)).astype(np.float32))
 
@@ -74,6 +74,38 @@ def test_combine_adds_and_takes_away_repeated_rows_too() -> None:
 
 @given(arrays(np.float64, 9, elements=st.integers(-3, 3).map(float)), st.sets(st.integers(1, 8)))
 def test_rank_is_the_place_in_the_list_of_neighbours(scores: np.ndarray, exclude: set[int]) -> None:
-    table = torch.from_numpy(scores)[:, None]
-    order = neighbours(table, torch.ones(1).double(), 9, "dot", exclude).ids.tolist()
-    assert rank_of(likeness(table, torch.ones(1), "dot"), 0, exclude) == 1 + order.index(0)
+    table, one = torch.from_numpy(scores)[:, None], torch.ones(1).double()
+    order = neighbours(table, one, 9, "dot", exclude).ids.tolist()
+    assert Comparison(table, one).rank(0, "dot", exclude) == 1 + order.index(0)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "dot"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_many_rows_closer_than_single_precision_tells_apart_keep_their_order(measure: str, dtype: torch.dtype) -> None:
+    rng = np.random.default_rng(11)
+    close = rng.normal(size=64) + rng.normal(size=(4000, 64)) * 1e-4  # 1e-8 in the cosine, below a unit of float32
+    table = torch.from_numpy(np.concatenate([rng.normal(size=(4000, 64)), close])).to(dtype)
+    vector = table[5000]
+    exact = likeness(table, vector, measure).numpy()
+    order = np.lexsort((np.arange(len(exact)), -exact))
+    found = neighbours(table, vector, 500, measure)
+    assert found.ids.tolist() == order[:500].tolist()
+    np.testing.assert_array_equal(found.scores.numpy(), exact[order[:500]])
+    for place in (0, 1, 250, 4000, 7999):
+        assert Comparison(table, vector).rank(int(order[place]), measure) == place + 1
+
+
+def test_a_row_of_zeros_has_no_cosine_and_comes_last() -> None:
+    table = torch.tensor([[0.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
+    found = neighbours(table, table[2], 3)
+    assert found.ids.tolist() == [2, 1, 0] and torch.isnan(found.scores[2])
+    assert Comparison(table, table[2]).rank(1) == 2
+
+
+def test_lengths_that_are_known_change_nothing() -> None:
+    known = Comparison(TABLE, TABLE[3], TABLE.norm(dim=-1)).neighbours(9)
+    assert torch.equal(known.ids, neighbours(TABLE, TABLE[3], 9).ids)
+
+
+def test_nothing_left_gives_nothing() -> None:
+    assert neighbours(TABLE[:2], TABLE[0], 3, exclude={0, 1}).ids.tolist() == []
