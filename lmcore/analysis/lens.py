@@ -34,7 +34,7 @@ class LensLayer:
     target_ranks: Tensor
 
 
-def logit_lens(model: Model, trace: Trace, target_id: int) -> Iterator[LensLayer]:
+def logit_lens(model: Model, trace: Trace, target_id: int, positions: slice = slice(None)) -> Iterator[LensLayer]:
     """Put every state of the residual stream through the final norm and the head (nostalgebraist 2020).
 
     States come in order: what enters block 0, then after each attention and each MLP; the last one's distribution is
@@ -44,6 +44,7 @@ def logit_lens(model: Model, trace: Trace, target_id: int) -> Iterator[LensLayer
         model: the model traced.
         trace: of a pass over one sequence.
         target_id: the token to follow.
+        positions: which to read; all of them when left out. Each costs as much as a whole pass of a small model.
 
     Raises:
         ValueError: for a token outside the vocabulary.
@@ -52,7 +53,7 @@ def logit_lens(model: Model, trace: Trace, target_id: int) -> Iterator[LensLayer
         raise ValueError(f"target_id is {target_id}: ids run from 0 to {model.config.vocab_size - 1}.")
     for name in residual_states(trace):
         with torch.inference_mode():
-            logits = model.unembed(model.final_norm(trace[name])).float()
+            logits = model.unembed(model.final_norm(trace[name][positions])).float()
             log_probs = log_softmax(logits)
             top = log_probs.max(-1)
             target = torch.full(logits.shape[:-1], target_id)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,15 @@ def read_out(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Read
     >>> out.logits.tolist(), [round(c, 9) for c in out.cosines.tolist()]  # longer beats nearer
     ([15.0, 12.5], [0.6, 1.0])
     """
-    h, rows = hidden.detach().double(), weight.detach().double()
-    products = rows @ h
+    h = hidden.detach().double()
+    rows = weight.detach().split(16_384)  # one part at a time is widened: a large vocabulary would fill the memory
+    products = torch.cat([part.double() @ h for part in rows])
+    lengths = torch.cat([part.double().norm(dim=-1) for part in rows])
     added = None if bias is None else bias.detach().double()
     return Readout(
         h.norm().item(),
-        rows.norm(dim=-1),
-        F.cosine_similarity(rows, h.unsqueeze(0), dim=-1),
+        lengths,
+        products / (lengths * h.norm()).clamp(min=1e-300),
         products,
         added,
         products if added is None else products + added,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -39,11 +41,21 @@ def residual_stream(trace: Trace) -> ResidualStream:
     """Measure the residual stream of a pass over one sequence."""
     states = residual_states(trace)
     additions = tuple(_added_before(trace, name) for name in states[1:])
-    vectors = torch.stack([trace[name].double() for name in states])  # [state, S, d_model]
-    added = torch.stack([trace[name].double() for name in additions])
-    return ResidualStream(
-        states, vectors.norm(dim=-1), additions, added.norm(dim=-1), F.cosine_similarity(vectors[1:], vectors[:-1], -1)
-    )
+    cosines = [
+        F.cosine_similarity(trace[after].double(), trace[before].double(), -1) for before, after in pairwise(states)
+    ]
+    return ResidualStream(states, _lengths(trace, states), additions, _lengths(trace, additions), torch.stack(cosines))
+
+
+def cosines_between_states(trace: Trace, position: int) -> Tensor:
+    """Return the cosine of every state of the stream with every other at one position, float64 [2 L + 1, 2 L + 1]."""
+    vectors = torch.stack([trace[name][position].double() for name in residual_states(trace)])
+    return F.cosine_similarity(vectors[:, None], vectors[None], -1)
+
+
+def _lengths(trace: Trace, names: Sequence[str]) -> Tensor:
+    """Return the Euclidean length of each vector, float64 [name, S]; one tensor at a time is widened."""
+    return torch.stack([trace[name].double().norm(dim=-1) for name in names])
 
 
 def _added_before(trace: Trace, state: str) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from lmcore.distribution import loss_nats
+
+_ROWS_AT_ONCE = 32  # in float64 a large vocabulary over a long text would fill the memory
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,48 @@ def score(logits: Tensor, ids: Sequence[int] | Tensor) -> Scores:
     if logits.ndim != 2 or len(logits) != len(tokens):
         raise ValueError(f"logits has shape {list(logits.shape)} for {len(tokens)} ids: give one row a token.")
     came = tokens[1:]
-    return Scores(came, ranks(logits[:-1], came), loss_nats(logits[:-1], came))
+    parts = zip(logits[:-1].split(_ROWS_AT_ONCE), came.split(_ROWS_AT_ONCE), strict=True)
+    placed, nats = zip(*((ranks(rows, ids), loss_nats(rows, ids)) for rows, ids in parts), strict=True)
+    return Scores(came, torch.cat(placed), torch.cat(nats))
+
+
+class TopTokens(NamedTuple):
+    """The n most probable tokens of S distributions, the most probable first: ids int64, probs float64, both [S, n]."""
+
+    ids: Tensor
+    probs: Tensor
+
+
+def top_tokens(logits: Tensor, n: int) -> TopTokens:
+    """Return the most probable tokens of each row of logits [S, V]; of equal ones the lower id comes first.
+
+    >>> top = top_tokens(torch.tensor([[0.0, 1.0, 1.0, 0.0]]), 3)
+    >>> top.ids.tolist(), round(top.probs.sum().item(), 4)
+    ([[1, 2, 0]], 0.8655)
+    """
+    n = min(n, logits.shape[-1])
+    least = logits.topk(n).values[:, -1:]
+    ids = []
+    for row, at_least in zip(logits, logits >= least, strict=True):
+        candidates = at_least.nonzero()[:, 0]
+        ids.append(candidates[row[candidates].argsort(descending=True, stable=True)[:n]])
+    found = torch.stack(ids)
+    return TopTokens(found, _probs(logits, found))
+
+
+def token_probs(logits: Tensor, token_id: int) -> Tensor:
+    """Return the probability of one token in each row of logits [S, V]: float64 [S].
+
+    >>> token_probs(torch.zeros(2, 4), 3).tolist()
+    [0.25, 0.25]
+    """
+    return _probs(logits, torch.full((len(logits), 1), token_id))[:, 0]
+
+
+def _probs(logits: Tensor, ids: Tensor) -> Tensor:
+    """Return the probabilities of some ids [S, n] of each row of logits [S, V], float64 [S, n]."""
+    normaliser = torch.cat([rows.double().logsumexp(-1, keepdim=True) for rows in logits.split(_ROWS_AT_ONCE)])
+    return (logits.gather(-1, ids).double() - normaliser).exp()
 
 
 def ranks(logits: Tensor, token_ids: Tensor) -> Tensor:

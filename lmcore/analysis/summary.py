@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from lmcore.trace import Trace
 
@@ -26,8 +29,8 @@ class TensorSummary:
     not_finite: int
 
 
-def summarise(trace: Trace) -> list[TensorSummary]:
-    """Summarise every tensor of a trace, in the order of the pass.
+def summarise(trace: Trace, names: Iterable[str] | None = None) -> list[TensorSummary]:
+    """Summarise every tensor of a trace, in the order of the pass, or those named.
 
     >>> trace = Trace()
     >>> trace.record("scores", torch.tensor([1.0, 3.0, -torch.inf]), ("key",))
@@ -35,24 +38,18 @@ def summarise(trace: Trace) -> list[TensorSummary]:
     >>> (row.minimum, row.mean, row.maximum, row.not_finite)
     (1.0, 2.0, 3.0, 1)
     """
-    rows = []
-    for name, tensor in trace.items():
-        finite = tensor[torch.isfinite(tensor)]
-        low, mean, high = (
-            (finite.min().item(), finite.double().mean().item(), finite.max().item())
-            if finite.numel()
-            else (float("nan"),) * 3
-        )
-        rows.append(
-            TensorSummary(
-                name,
-                trace.axes(name),
-                tuple(tensor.shape),
-                str(tensor.dtype).removeprefix("torch."),
-                low,
-                mean,
-                high,
-                tensor.numel() - finite.numel(),
-            )
-        )
-    return rows
+    return [_summary(name, trace.axes(name), trace[name]) for name in (trace if names is None else names)]
+
+
+def _summary(name: str, axes: tuple[str, ...], tensor: Tensor) -> TensorSummary:
+    low, high = (end.item() for end in tensor.aminmax())
+    total, n_finite = tensor.sum(dtype=torch.float64).item(), tensor.numel()
+    if not math.isfinite(total):  # the rarer case costs more passes over the tensor
+        finite = tensor.isfinite()
+        n_finite = int(finite.sum())
+        low = tensor.where(finite, torch.inf).min().item()
+        high = tensor.where(finite, -torch.inf).max().item()
+        total = tensor.where(finite, 0).sum(dtype=torch.float64).item()
+    low, mean, high = (low, total / n_finite, high) if n_finite else (math.nan,) * 3
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return TensorSummary(name, axes, tuple(tensor.shape), dtype, low, mean, high, tensor.numel() - n_finite)

@@ -238,6 +238,14 @@ def stream(
     return _titled(figure, "", titles[0], titles[1])
 
 
+def states(cosines: ArrayLike, names: Sequence[str], title: str) -> go.Figure:
+    """Return the cosine of every state with every other, [name, name], as a square."""
+    figure = theme.heatmap(cosines, names, names, kind="signed", limit=1.0, height=min(240 + 16 * len(names), 820))
+    _titled(figure, "", "", title)
+    figure.update_xaxes(tickangle=-90)
+    return figure
+
+
 def additions(norms: ArrayLike, names: Sequence[str], title: str) -> go.Figure:
     """Return how long a vector each attention and each MLP added at one position; the two kinds differ in colour."""
     colours = [ATTENTION if ".attn." in name else MLP for name in names]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from lmcore.analysis import residual_stream
 from pages.common import link, page, session, widgets
 from pages.common.text import _
 from pages.live.model_map import model_map
@@ -76,9 +77,10 @@ def show_pass(view: str) -> tuple[int, int]:
         attention.one_query(chosen)
         page.snippet(attention.snippet(chosen))
     elif view == "residual":
+        stream = residual_stream(trace)
         with picture:
-            residual.show(chosen, quantity)
-        residual.at_position(chosen)
+            residual.show(chosen, stream, quantity)
+        residual.at_position(chosen, stream)
         page.snippet(residual.snippet(chosen))
     elif view == "mlp":
         with picture:

@@ -24,7 +24,7 @@ page.header(
     _("The head turns each position's hidden state into one number for every token of the vocabulary: its logit."),
 )
 found = session.require_tokens()
-lm, logits = session.language_model(), session.logits()
+lm = session.language_model()
 config, length = lm.config, len(found.ids)
 transposed = r"=E^{\top}" if config.tie_embeddings else ""
 page.equation(
@@ -37,6 +37,9 @@ tied = _("W has {n} numbers; it is the embedding table E used a second time.")
 untied = _("W has {n} numbers of its own; it is not tied to the embedding table.")
 st.caption((tied if config.tie_embeddings else untied).format(n=n_numbers))
 view = widgets.choice("logits.view", _("Look at"), VIEWS, "next", format_func=titles.__getitem__)
+if view in ("dot", "lens", "parts"):
+    session.trace()  # its pass gives the logits too
+logits = session.logits()
 explanation = st.container()
 controls, picture = page.workbench()
 with controls:

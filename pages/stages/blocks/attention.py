@@ -11,6 +11,7 @@ from pages.common import page
 from pages.common.text import _, ngettext, visible
 from pages.figures import blocks as figures
 from pages.figures.theme import fmt_logit, fmt_probability
+from pages.live.attention_text import attention_text
 from pages.stages.blocks.chosen import Chosen
 
 MAX_KEYS = 40  # more than these are not drawn one by one
@@ -33,8 +34,19 @@ def equations(chosen: Chosen) -> tuple[str, ...]:
 
 
 def patterns(chosen: Chosen) -> None:
-    """Show the patterns of all heads and the chosen one large."""
+    """Show the text with the chosen query's arcs, the chosen head's pattern large, and those of all heads."""
     trace = chosen.trace[f"blocks.{chosen.layer}.attn.pattern"].numpy()
+    attention_text(
+        chosen.found.tokens,
+        trace[chosen.head],
+        chosen.position,
+        key="attention-text",
+        label=_("The text; arcs join the query to the tokens it attends to"),
+        on_select=lambda position: st.session_state.update({"position": position}),
+    )
+    st.caption(
+        _("The wider an arc, the more the outlined token attends to the other. Rest on a token to see its own arcs.")
+    )
     page.figure(
         figures.pattern(trace[chosen.head], chosen.labels, chosen.position, (_("Query"), _("Key"), _("Weight"))),
         "pattern",

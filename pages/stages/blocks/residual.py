@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from lmcore.analysis import norm_scales, residual_stream
+from lmcore.analysis import ResidualStream, cosines_between_states, norm_scales
 from pages.common import page, widgets
 from pages.common.text import _
 from pages.figures import blocks as figures
@@ -32,14 +32,17 @@ def quantity_picker() -> str:
         "length": _("Length"),
         "added": _("Added"),
         "cosine": _("Cosine"),
+        "between": _("Cosine of every two states"),
         "scale": _("Norm scale"),
     }
     return widgets.select("quantity", _("Quantity"), list(names), "length", format_func=names.__getitem__)
 
 
-def show(chosen: Chosen, quantity: str) -> None:
-    """Show one quantity by place in the model and position."""
-    stream = residual_stream(chosen.trace)
+def show(chosen: Chosen, stream: ResidualStream, quantity: str) -> None:
+    """Show one quantity by place in the model and position, or how alike the states of one position are."""
+    if quantity == "between":
+        _between(chosen, stream)
+        return
     scale_names, scales = norm_scales(chosen.trace)
     names, values, said = {
         "length": (stream.states, stream.norms, _("Length of the vector")),
@@ -56,9 +59,18 @@ def show(chosen: Chosen, quantity: str) -> None:
     )
 
 
-def at_position(chosen: Chosen) -> None:
+def _between(chosen: Chosen, stream: ResidualStream) -> None:
+    cosines = cosines_between_states(chosen.trace, chosen.position)
+    page.figure(
+        figures.states(cosines.numpy(), stream.states, _("Cosine")),
+        "states",
+        _("Heat map: the cosine of every state of the residual stream with every other, at the chosen position."),
+    )
+    st.caption(_("A deep square: through these layers the vector keeps its direction. A pale seam is where it turns."))
+
+
+def at_position(chosen: Chosen, stream: ResidualStream) -> None:
     """Show what each component added at the chosen position, and the table."""
-    stream = residual_stream(chosen.trace)
     at = chosen.position
     st.subheader(_("What each component added here"), anchor=False)
     page.figure(

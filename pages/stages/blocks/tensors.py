@@ -17,6 +17,7 @@ from pages.figures import blocks as figures
 from pages.stages.blocks.chosen import Chosen
 
 MAX_COLUMNS = 256
+_QUICK_BYTES = 64 * 2**20  # of tensors, summarised while one looks
 _TOKEN_AXES = ("position", "query", "key")
 
 
@@ -69,7 +70,11 @@ def show(chosen: Chosen, name: str, index: int, first: int) -> None:
 
 def table(chosen: Chosen) -> None:
     """Show one line about each tensor."""
-    rows = summarise(chosen.trace)
+    own = f"blocks.{chosen.layer}."
+    names = [name for name in chosen.trace if name.startswith(own) or not name.startswith("blocks.")]
+    if widgets.toggle("tensors.all", _("All blocks"), sum(t.nbytes for t in chosen.trace.values()) < _QUICK_BYTES):
+        names = list(chosen.trace)
+    rows = summarise(chosen.trace, names)
     frame = pd.DataFrame(
         {
             _("Tensor"): [row.name for row in rows],

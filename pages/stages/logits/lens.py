@@ -7,12 +7,14 @@ import streamlit as st
 
 from lmcore import Trace
 from lmcore.analysis import LensLayer, logit_lens
-from pages.common import page, widgets
+from pages.common import page, session, widgets
 from pages.common.text import _
 from pages.figures import logits as figures
 from pages.stages.logits.chosen import Chosen
 
-MAX_POSITIONS = 128
+MAX_POSITIONS, MIN_POSITIONS = 128, 8
+_MAX_MULTIPLICATIONS = 60e9  # of the head, over all states and positions: about a second
+_KEPT = "lens.layers"  # what was computed last: (model, ids, token, first position) and its layers
 
 
 def quantity_picker() -> str:
@@ -25,31 +27,45 @@ def quantity_picker() -> str:
     return widgets.select("lens", _("Cells show"), list(names), "top", format_func=names.__getitem__)
 
 
+def window(chosen: Chosen) -> slice:
+    """Return the positions to read: all of a short text, else as many as are quickly read, up to the chosen one."""
+    config, length = chosen.config, len(chosen.found.ids)
+    for_one = (2 * config.n_layers + 1) * config.vocab_size * config.d_model
+    most = max(MIN_POSITIONS, min(MAX_POSITIONS, int(_MAX_MULTIPLICATIONS // for_one)))
+    first = max(0, min(chosen.position - most + 1, length - most))
+    return slice(first, min(first + most, length))
+
+
 def layers_of(chosen: Chosen, trace: Trace) -> list[LensLayer]:
-    """Return the lens of every state."""
-    return list(logit_lens(chosen.lm.model, trace, chosen.target))
+    """Return the lens of every state at the positions of the window."""
+    part = window(chosen)
+    key = (chosen.lm.name, tuple(chosen.found.ids), chosen.target, part.start)
+    if st.session_state.get(_KEPT, (None,))[0] != key:
+        with st.spinner(_("Reading every state of the stream")), session.forward_lock():
+            layers = list(logit_lens(chosen.lm.model, trace, chosen.target, part))
+        st.session_state[_KEPT] = (key, layers)
+    return st.session_state[_KEPT][1]
 
 
 def show(chosen: Chosen, layers: list[LensLayer], quantity: str) -> None:
     """Show the lens as a picture: a row a state, a column a position."""
-    first = max(0, min(chosen.position - MAX_POSITIONS + 1, len(chosen.labels) - MAX_POSITIONS))
-    part = slice(first, first + MAX_POSITIONS)
-    states, tokens = [layer.state for layer in layers], chosen.labels[part]
+    first, tokens = window(chosen).start, chosen.labels[window(chosen)]
+    states = [layer.state for layer in layers]
     if len(chosen.labels) > len(tokens):
         st.caption(_("Drawn are positions {first} to {last}.").format(first=first, last=first + len(tokens) - 1))
     if quantity == "top":
         figure = figures.lens_tokens(
-            [layer.top_probs[part].tolist() for layer in layers],
-            [[chosen.name(i) for i in layer.top_ids[part].tolist()] for layer in layers],
+            [layer.top_probs.tolist() for layer in layers],
+            [[chosen.name(i) for i in layer.top_ids.tolist()] for layer in layers],
             states,
             tokens,
             (_("Position"), _("Probability")),
         )
     elif quantity == "probability":
-        probs = [layer.target_probs[part].tolist() for layer in layers]
+        probs = [layer.target_probs.tolist() for layer in layers]
         figure = figures.lens_target(probs, states, tokens, (_("Position"), _("Probability")))
     else:
-        places = [layer.target_ranks[part].tolist() for layer in layers]
+        places = [layer.target_ranks.tolist() for layer in layers]
         figure = figures.lens_ranks(places, chosen.config.vocab_size, states, tokens, (_("Position"), _("Rank")))
     page.figure(
         figure,
@@ -69,7 +85,7 @@ def show(chosen: Chosen, layers: list[LensLayer], quantity: str) -> None:
 
 def table(chosen: Chosen, layers: list[LensLayer]) -> None:
     """Show the chosen position's column."""
-    at = chosen.position
+    at = chosen.position - window(chosen).start
     st.subheader(_("The chosen position, state by state"), anchor=False)
     frame = pd.DataFrame(
         {
@@ -87,7 +103,7 @@ def snippet(chosen: Chosen) -> str:
     """Return the code for this section."""
     return chosen.snippet(
         ".analysis",
-        f"for layer in lmcore.analysis.logit_lens(lm.model, trace, target_id={chosen.target}):\n"
-        f"    p = {chosen.position}\n"
-        "    print(layer.state, layer.top_ids[p].item(), layer.target_probs[p].item(), layer.target_ranks[p].item())",
+        f"at = slice({chosen.position}, {chosen.position + 1})    # the positions to read\n"
+        f"for layer in lmcore.analysis.logit_lens(lm.model, trace, target_id={chosen.target}, positions=at):\n"
+        "    print(layer.state, layer.top_ids[0].item(), layer.target_probs[0].item(), layer.target_ranks[0].item())",
     )

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lmcore.analysis import ranks, score
-from lmcore.distribution import softmax, top
+from lmcore.analysis import ranks, score, token_probs, top_tokens
 from pages.common import page, widgets
 from pages.common.text import _, visible
 from pages.figures import logits as figures
@@ -27,8 +26,8 @@ def show(chosen: Chosen) -> None:
         st.info(_("One token alone has no surprisal: nothing foresees the first. Type more above."))
     else:
         _surprise(chosen)
-    probs = softmax(chosen.logits)[:, chosen.target].numpy()
-    places = ranks(chosen.logits, _everywhere(chosen)).tolist()
+    probs = token_probs(chosen.logits, chosen.target).numpy()
+    places = ranks(chosen.logits, chosen.logits.new_full((len(chosen.logits),), chosen.target).long()).tolist()
     followed = _("The followed token, {token}: how probable it is as the next one after every position.")
     st.text(followed.format(token=chosen.name(chosen.target)))
     page.figure(
@@ -36,10 +35,6 @@ def show(chosen: Chosen) -> None:
         "followed",
         _("Line: the probability of the followed token after every position."),
     )
-
-
-def _everywhere(chosen: Chosen):  # noqa: ANN202
-    return chosen.logits.new_full((len(chosen.logits),), chosen.target).long()
 
 
 def _surprise(chosen: Chosen) -> None:
@@ -78,7 +73,7 @@ def _surprise(chosen: Chosen) -> None:
 
 def table(chosen: Chosen, count: int) -> None:
     """Show every position: what came, how it was foreseen, and the most probable tokens."""
-    ids, probs = chosen.found.ids, softmax(chosen.logits)
+    ids = chosen.found.ids
     nothing = [math.nan]
     columns: dict[str, object] = {
         _("Position"): range(len(ids)),
@@ -98,10 +93,10 @@ def table(chosen: Chosen, count: int) -> None:
         truth = _grammar_bits(chosen)
         if truth is not None:
             columns[_("bits of the grammar")] = [*truth.tolist(), *nothing]
-    tops = [top(row, count) for row in probs]
-    for n in range(len(tops[0].ids)):
-        columns[_("Top {n}").format(n=n + 1)] = [chosen.name(int(row.ids[n])) for row in tops]
-        columns[f"P {n + 1}"] = [row.values[n].item() for row in tops]
+    best = top_tokens(chosen.logits, count)
+    for n, (tokens, probs) in enumerate(zip(best.ids.T.tolist(), best.probs.T, strict=True), start=1):
+        columns[_("Top {n}").format(n=n)] = [chosen.name(token) for token in tokens]
+        columns[f"P {n}"] = probs.numpy()
     formats = {name: "probability" for name in columns if name == "P" or name.startswith("P ")}
     bits = {_("bits"), _("nats"), _("bits of the grammar")} & columns.keys()
     st.subheader(_("Every position"), anchor=False)

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from lmcore.analysis import (
     by_dimension,
+    cosines_between_states,
     logit_lens,
     most_active_units,
     norm_scales,
@@ -17,6 +18,8 @@ from lmcore.analysis import (
     residual_stream,
     score,
     summarise,
+    token_probs,
+    top_tokens,
 )
 from lmcore.distribution import rank
 from tests.lmcore.analysis.models import CONFIGS, IDS, traced
@@ -152,5 +155,30 @@ def test_summaries_name_every_tensor_and_leave_infinities_out() -> None:
     visible = trace["blocks.0.attn.scores"].numpy()[:, np.tril(np.ones((n, n), bool))]
     assert (masked.minimum, masked.maximum) == (visible.min(), visible.max())
     assert masked.mean == pytest.approx(visible.mean(dtype=np.float64))
+    assert [row.name for row in summarise(trace, ["logits", "blocks.0.attn.k"])] == ["logits", "blocks.0.attn.k"]
     k = rows["blocks.0.attn.k"]
     assert (k.axes, k.shape, k.dtype) == (("kv_head", "position", "d_head"), (2, n, 4), "float32")
+
+
+def test_cosines_between_states_against_numpy() -> None:
+    _model, trace = traced("gemma-like")
+    states = np.stack([trace[name][3].double().numpy() for name in residual_stream(trace).states])
+    unit = states / np.linalg.norm(states, axis=1, keepdims=True)
+    np.testing.assert_allclose(cosines_between_states(trace, 3), unit @ unit.T, rtol=1e-12)
+
+
+def test_the_lens_reads_some_positions_as_it_reads_all() -> None:
+    model, trace = traced("gemma-like")
+    for whole, part in zip(logit_lens(model, trace, 5), logit_lens(model, trace, 5, slice(2, 4)), strict=True):
+        assert part.top_ids.tolist() == whole.top_ids[2:4].tolist()
+        torch.testing.assert_close(part.target_probs, whole.target_probs[2:4], rtol=1e-5, atol=0)
+
+
+def test_top_tokens_and_one_tokens_probability_are_softmaxs() -> None:
+    logits = torch.randn(70, 50, generator=torch.Generator().manual_seed(0)).round(decimals=1)  # some are equal
+    probs = logits.double().softmax(-1).numpy()
+    found = top_tokens(logits, 4)
+    assert found.ids.tolist() == np.argsort(-probs, axis=1, kind="stable")[:, :4].tolist()
+    np.testing.assert_allclose(found.probs, np.take_along_axis(probs, found.ids.numpy(), 1), rtol=1e-12)
+    np.testing.assert_allclose(token_probs(logits, 7), probs[:, 7], rtol=1e-12)
+    assert top_tokens(logits, 99).ids.shape == (70, 50)
