@@ -12,6 +12,9 @@ from lmcore.corpus import Truth
 from lmcore.distribution import loss_nats
 from lmcore.language_model import LanguageModel
 
+HELD_OUT_SEED = 7_700_001
+"""Seed of windows of the small world that no built-in model was trained on."""
+
 Array = NDArray[np.float64]
 
 
@@ -26,8 +29,8 @@ def losses_by_position(lm: LanguageModel, windows: NDArray[np.int64]) -> Array:
         float64 [n, min(T, context_length)].
     """
     length = min(windows.shape[1] - 1, lm.config.context_length)
-    ids = torch.from_numpy(windows[:, : length + 1])
-    return loss_nats(lm(ids[:, :-1]), ids[:, 1:]).numpy()
+    # One window at a time: the logits of many would not fit.
+    return np.stack([loss_nats(lm(ids[:-1]), ids[1:]).numpy() for ids in torch.from_numpy(windows[:, : length + 1])])
 
 
 def grammar_losses_by_position(truth: Truth, windows: NDArray[np.int64]) -> Array:

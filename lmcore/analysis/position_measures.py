@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from lmcore.config import RopeLayout
+from lmcore.config import ModelConfig, RopeLayout
 from lmcore.position import make_rotation, rope_frequencies
 
 
@@ -34,11 +34,16 @@ def similarity(table: Tensor, cosine: bool = False) -> Tensor:
 
 
 def rope_scores_by_difference(
-    q: Tensor, k: Tensor, differences: Tensor, frequencies: Tensor, layout: RopeLayout = "half_split"
+    q: Tensor,
+    k: Tensor,
+    differences: Tensor,
+    frequencies: Tensor,
+    layout: RopeLayout = "half_split",
+    scale: float | None = None,
 ) -> Tensor:
     """Return the score that q and k would have at each difference of positions, by pair.
 
-    Pair i adds (q_i · k_i rotated by -difference * theta_i) / sqrt(d_head), where theta_i is its frequency.
+    Pair i adds (q_i · k_i rotated by -difference * theta_i) * scale, where theta_i is its frequency.
     Su et al. 2021, "RoFormer", equation 16.
 
     Args:
@@ -46,6 +51,7 @@ def rope_scores_by_difference(
         differences: query position minus key position, [n].
         frequencies: theta of each pair, radians per position, [d_head / 2].
         layout: which components form a pair.
+        scale: what the model multiplies its scores by; 1 / sqrt(d_head) by default.
 
     Returns:
         [n, d_head / 2], float64; the sum over the pairs is the score.
@@ -57,8 +63,33 @@ def rope_scores_by_difference(
         pairs = products.unflatten(-1, (2, -1)).sum(-2)
     else:
         pairs = products.unflatten(-1, (-1, 2)).sum(-1)
-    return pairs / math.sqrt(q.shape[-1])
+    return pairs * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
 
+
+def block_frequencies(config: ModelConfig, block: int) -> Tensor:
+    """Return the rotation per position of each pair in a block, float64 [d_head / 2]: local blocks may have their own.
+
+    >>> config = ModelConfig(vocab_size=9, d_model=4, n_layers=2, n_heads=1, context_length=8, rope_base=100.0,
+    ...     rope_base_local=10_000.0, sliding_window=4, local_layers=(0,))
+    >>> block_frequencies(config, 0).tolist(), block_frequencies(config, 1).tolist()
+    ([1.0, 0.01], [1.0, 0.1])
+    """
+    if block in config.local_layers and config.rope_base_local is not None:
+        return rope_frequencies(config.d_head, config.rope_base_local)
+    return rope_frequencies(config.d_head, config.rope_base, config.rope_scaling)
+
+
+def rope_decay(differences: Tensor, frequencies: Tensor) -> Tensor:
+    """Return the score of two equal vectors at each difference of positions, as a share of that at difference 0.
+
+    It is the mean of cos(difference * theta_i) when every pair of the vector has the same length; Su et al. 2021,
+    section 3.4.3, bound it as it falls with the difference.
+
+    >>> import torch
+    >>> [round(share, 6) for share in rope_decay(torch.tensor([0, 1]), torch.tensor([0.0, math.pi])).tolist()]
+    [1.0, 0.0]
+    """
+    return (differences.double()[..., None] * frequencies).cos().mean(-1)
 
 def pairs_of(x: Tensor, layout: RopeLayout) -> Tensor:
     """Return the pairs that RoPE rotates, [..., d_head / 2, 2].

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.stages.position import learned, order, rope, score_bias, sinusoidal
+from pages.stages.position import compare, distance, learned, length, order, rope, scaling, score_bias, sinusoidal
 
 VIEWS = {
     "order": order.show,
+    "length": length.show,
+    "distance": distance.show,
+    "compare": compare.show,
     "sinusoidal": sinusoidal.show,
     "learned": learned.show,
     "rope": rope.show,
+    "scaling": scaling.show,
     "alibi": score_bias.show_alibi,
     "relative": score_bias.show_relative,
 }
 titles = {
     "order": _("What order does"),
+    "length": _("Beyond the trained length"),
+    "distance": _("Attention by distance"),
+    "compare": _("Side by side"),
     "sinusoidal": _("Sinusoidal"),
     "learned": _("Learned"),
     "rope": "RoPE",
+    "scaling": _("RoPE scaling"),
     "alibi": "ALiBi",
     "relative": _("Relative bias"),
 }

@@ -16,7 +16,7 @@ ROUNDING = 1e-5  # relative differences below this are float32 rounding, not the
 
 def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit: float | None) -> go.Figure:
     """Return a small causal matrix [query, key]: what lies in the future is grey, few cells show their numbers."""
-    values = np.asarray(values, dtype=np.float64)
+    values = np.asarray(values, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
     n = len(labels)
     figure = theme.heatmap(
         values,
@@ -36,6 +36,24 @@ def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit
     return figure
 
 
+def slopes(values: ArrayLike, n_first: int, *, names: tuple[str, str], x_title: str, y_title: str) -> go.Figure:
+    """Return ALiBi's slope of each head on a logarithmic scale; after the first `n_first` a second rule holds."""
+    values = np.asarray(values, dtype=np.float64)
+    heads = np.arange(len(values))
+    figure = theme.base_figure(260, x_title=x_title, y_title=y_title)
+    for name, part, colour in zip(names, (heads < n_first, heads >= n_first), theme.CATEGORICAL, strict=False):
+        if part.any():
+            figure.add_scatter(
+                x=heads[part], y=values[part], name=plotly_literal(name), mode="lines+markers",
+                line={"color": colour, "width": 1, "dash": "dot"}, marker={"size": 10},
+                hovertemplate="%{x}: <b>%{y:.8g}</b>",
+            )  # fmt: skip
+    figure.update_layout(showlegend=bool((heads >= n_first).any()))
+    figure.update_xaxes(range=[-0.5, len(values) - 0.5], dtick=1 if len(values) <= 16 else 4)
+    figure.update_yaxes(type="log", dtick=1, showgrid=True, gridcolor=theme.GRID)
+    return figure
+
+
 def stage_differences(
     values: ArrayLike, stages: Sequence[str], encodings: Sequence[str], value_title: str
 ) -> go.Figure:
@@ -46,6 +64,20 @@ def stage_differences(
     )
     theme.write_in_cells(figure, [["0" if value < ROUNDING else f"{value:.3f}" for value in row] for row in values])
     return figure
+
+
+def differences(values: ArrayLike, tokens: Sequence[str], encodings: Sequence[str], value_title: str) -> go.Figure:
+    """Return differences of probabilities [token, encoding] with the numbers in the cells; the scale ends at ±1."""
+    values = np.asarray(values, dtype=np.float64)
+    figure = theme.heatmap(
+        values, tokens, encodings, kind="signed", limit=1.0, value_title=value_title, height=140 + 32 * len(tokens)
+    )
+    theme.write_in_cells(figure, [[_short_difference(value) for value in row] for row in values])
+    return figure
+
+
+def _short_difference(value: float) -> str:
+    return "0" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
 
 
 def two_distributions(

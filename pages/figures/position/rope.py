@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,14 +20,16 @@ def pair_planes(
     query: tuple[ArrayLike, ArrayLike],
     key: tuple[ArrayLike, ArrayLike],
     chosen: int,
+    numbers: Sequence[int],
     *,
     names: tuple[str, str, str, str],
 ) -> go.Figure:
-    """Return every pair of a query and a key as arrows in its own plane, before and after rotation.
+    """Return pairs of a query and a key as arrows, each pair in its own plane, before and after rotation.
 
     Args:
-        query, key: pairs before and after, [d_head / 2, 2] each; each plane has its own scale.
-        chosen: the pair to outline.
+        query, key: pairs before and after, [n, 2] each; each plane has its own scale.
+        chosen: index of the pair to outline.
+        numbers: what each pair is called.
         names: of the query before and after, the key before and after.
     """
     arrows = [np.asarray(pairs, dtype=np.float64) for pairs in (*query, *key)]
@@ -43,12 +45,12 @@ def pair_planes(
         figure.add_scatter(
             x=x + np.cos(turn), y=y + np.sin(turn), mode="lines", line=rim, hoverinfo="skip", showlegend=False
         )
-        figure.add_annotation(x=x, y=y + 1.22, text=str(pair), showarrow=False, font={"size": 11})
+        figure.add_annotation(x=x, y=y + 1.22, text=str(numbers[pair]), showarrow=False, font={"size": 11})
     styles = [(QUERY, "dot"), (QUERY, "solid"), (KEY, "dot"), (KEY, "solid")]
     for name, pairs, (colour, dash) in zip(names, arrows, styles, strict=True):
         ends = centres + pairs / scale[:, None]
         x, y = (_segments(centres[:, axis], ends[:, axis]) for axis in (0, 1))
-        numbers = np.repeat(np.concatenate([np.arange(n_pairs)[:, None], pairs], axis=1), 3, axis=0)
+        told = np.repeat(np.concatenate([np.array(numbers)[:, None], pairs], axis=1), 3, axis=0)
         figure.add_scatter(
             x=x,
             y=y,
@@ -56,7 +58,7 @@ def pair_planes(
             name=plotly_literal(name),
             line={"color": colour, "width": 2.5 if dash == "solid" else 1.5, "dash": dash},
             marker={"size": [0, 7 if dash == "solid" else 5, 0] * n_pairs},
-            customdata=numbers,
+            customdata=told,
             hovertemplate="%{customdata[0]}: (%{customdata[1]:.5f}, %{customdata[2]:.5f})",
         )
     figure.update_xaxes(visible=False, range=[-1.2, 2.4 * (columns - 1) + 1.2])

@@ -6,15 +6,28 @@ import lmcore
 from pages.common import session
 
 
+def built_in_models() -> dict[str, str]:
+    """Return the built-in models that differ in nothing but their position encoding, by encoding."""
+    configs = lmcore.builtin.configs()
+    return {config.position_encoding: name for name, config in configs.items() if config.tie_embeddings}
+
+
 def model_with(encoding: str) -> str:
     """Return the chosen model's name when it has this position encoding, else the built-in model that has."""
     if session.language_model().config.position_encoding == encoding:
         return session.model_name()
-    return next(
-        name
-        for name, config in lmcore.builtin.configs().items()
-        if config.position_encoding == encoding and config.tie_embeddings
-    )
+    return built_in_models()[encoding]
+
+
+def steps_trained(name: str) -> int | None:
+    """Return for how many steps a built-in model was trained, or None when that is not on record."""
+    on_record = lmcore.builtin.BuiltinModel(name).record_path.exists()
+    return lmcore.builtin.record(name)["training"]["steps"] if on_record else None
+
+
+def trained_length() -> int:
+    """Return how many positions the models saw in training: as many as the learned table has."""
+    return lmcore.builtin.configs()[built_in_models()["learned"]].context_length
 
 
 def tokens_of(name: str) -> tuple[list[bytes], list[int]]:

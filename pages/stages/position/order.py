@@ -5,15 +5,19 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 import torch
+from torch import Tensor
 
 import lmcore
 from lmcore.analysis.position_measures import last_position_differences
 from lmcore.corpus import Truth
 from lmcore.distribution import softmax, top, total_variation
+from lmcore.tokenizer import Tokenizer
 from pages.common import page, session, widgets
-from pages.common.text import _, language, markdown_literal, visible
+from pages.common.text import _, language, markdown_literal
 from pages.figures import theme
+from pages.figures.labels import vocabulary_label
 from pages.figures.position import comparison
+from pages.stages.position.common import built_in_models, steps_trained
 
 PAIRS = {
     "so": ("小明喜欢小红，所以", "小红喜欢小明，所以"),
@@ -22,6 +26,7 @@ PAIRS = {
     "tom": ("Tom likes Anna, so", "Anna likes Tom, so"),
 }
 _SHOWN = 6
+_COMPARED = 8
 
 CODE = """
 import lmcore
@@ -40,15 +45,19 @@ for name in {names}:
 
 def show() -> None:
     """Draw the view."""
+    vocab_size = lmcore.builtin.tokenizer().vocab_size
     page.equation(
         r"\mathrm{TV} = \tfrac12 \sum_{t=1}^{V} \left| P(t \mid \text{A}) - P(t \mid \text{B}) \right|,"
-        rf"\qquad V = {session.language_model().config.vocab_size}"
+        rf"\qquad V = {vocab_size}"
     )
     controls, picture = page.workbench()
     with controls:
-        first, second = _choose_pair()
+        first, second, exchanged = _choose_pair()
         names = _models(len(first))
-        shown = session.model_name() if session.model_name() in names.values() else names["rope"]
+        extra = _chosen_model(exchanged)  # a model of another world reads the same texts in its own tokens
+        own = session.language_model().config.position_encoding
+        default = next(iter(extra), own if own in names else "rope")
+        shown = widgets.select("position.encoding", _("Encoding shown below"), [*names, *extra], default)
         st.caption(
             _("The same tokens in two orders. A model that tells order gives the next token another distribution.")
             if sorted(first) == sorted(second)
@@ -56,48 +65,32 @@ def show() -> None:
         )
     traces = {encoding: (session.trace(first, name), session.trace(second, name)) for encoding, name in names.items()}
     probs = {encoding: [softmax(trace["logits"][-1]) for trace in pair] for encoding, pair in traces.items()}
-    distances = {encoding: total_variation(*pair).item() for encoding, pair in probs.items()}
+    others = {name: [softmax(session.logits(ids, name)[-1]) for ids in pair] for name, pair in extra.items()}
+    distances = {title: total_variation(*pair).item() for title, pair in (probs | others).items()}
     stages = {encoding: last_position_differences(*pair) for encoding, pair in traces.items()}
     grammar = _grammar(first, second)
+    # How long each was trained is part of what sets them apart.
+    steps = {encoding: steps_trained(name) for encoding, name in names.items()}
     with picture:
-        # How long each was trained is part of what sets them apart.
-        steps = {encoding: _steps(name) for encoding, name in names.items()}
-        rows = {
-            encoding
-            if steps[encoding] is None
-            else _("{encoding}, {n:,} steps").format(encoding=encoding, n=steps[encoding]): distance
-            for encoding, distance in distances.items()
-        }
-        if grammar is not None:
-            rows = {_("the grammar itself"): grammar, **rows}
-        page.figure(
-            theme.bars(
-                list(rows.values()),
-                list(rows),
-                kind="amount",
-                value_title=_("total variation distance, from 0 to 1"),
-                colours=[theme.CATEGORICAL[2]] * (len(rows) - len(names)) + [theme.CATEGORICAL[0]] * len(names),
-            ),
-            "position-order",
-            _("How far the next-token distributions after the two sentences are apart, for each position encoding."),
-        )
+        _tell_distances(distances, steps, grammar)
     if len(set(steps.values())) > 1:
         st.caption(
             _("The models were not trained equally long: part of what sets them apart is training, not position.")
         )
-    _tell_stages(stages)
-    _tell_distributions(shown, {name: encoding for encoding, name in names.items()}[shown], probs)
+    _tell_stages(stages, same_tokens=sorted(first) == sorted(second))
+    _tell_differences(probs, grammar)
+    _tell_distributions(names.get(shown, shown), *(probs | others)[shown])
     page.numbers_table(
         pd.DataFrame(
             [
                 {
-                    _("model"): name,
-                    _("encoding"): encoding,
-                    _("steps trained"): steps[encoding],
-                    _("total variation"): distances[encoding],
-                    **stages[encoding],
+                    _("model"): names.get(title, title),
+                    _("encoding"): title if title in names else own,
+                    _("steps trained"): steps.get(title),
+                    _("total variation"): distance,
+                    **stages.get(title, {}),
                 }
-                for encoding, name in names.items()
+                for title, distance in distances.items()
             ]
         ),
         "position-order",
@@ -106,7 +99,29 @@ def show() -> None:
     page.snippet(CODE.format(first=first, second=second, names=tuple(names.values())))
 
 
-def _choose_pair() -> tuple[list[int], list[int]]:
+def _tell_distances(distances: dict[str, float], steps: dict[str, int | None], grammar: list[Tensor] | None) -> None:
+    rows = {} if grammar is None else {_("the grammar itself"): total_variation(*grammar).item()}
+    colours = [theme.CATEGORICAL[2]] * len(rows)
+    for title, distance in distances.items():
+        trained = steps.get(title)
+        words = title if trained is None else _("{encoding}, {n:,} steps").format(encoding=title, n=trained)
+        rows[words] = distance
+        colours.append(theme.CATEGORICAL[0])
+    page.figure(
+        theme.bars(
+            list(rows.values()),
+            list(rows),
+            kind="amount",
+            value_title=_("total variation distance, from 0 to 1"),
+            colours=colours,
+        ),
+        "position-order",
+        _("How far the next-token distributions after the two sentences are apart, for each position encoding."),
+    )
+
+
+def _choose_pair() -> tuple[list[int], list[int], tuple[str, str] | None]:
+    """Return the two sentences in the built-in models' tokens, and as texts where they are texts."""
     pair = widgets.select(
         "position.pair",
         _("Two sentences"),
@@ -117,40 +132,57 @@ def _choose_pair() -> tuple[list[int], list[int]]:
             "prompt": _("my prompt, two tokens exchanged"),
         }.__getitem__,
     )
+    tokenizer = lmcore.builtin.tokenizer()
     if pair == "prompt":
-        first = list(session.require_tokens(3).ids)
-        last = len(first) - 2
+        session.require_tokens(3)
+        first = tokenizer.encode(session.prompt()).ids[: _longest()]
         st.caption(_("The first token and the last but one change places; the last stays, for it asks the question."))
-        second = [first[last], *first[1:last], first[0], first[-1]]
+        second = _exchanged(first)
+        texts = None
     else:
-        first, second = (session.encoding(text).ids for text in PAIRS[pair])
-    decode = session.language_model().tokenizer.decode_bytes
+        first, second = (tokenizer.encode(text).ids for text in PAIRS[pair])
+        texts = PAIRS[pair]
     for name, ids in (("A", first), ("B", second)):
-        st.markdown(f"**{name}** {markdown_literal(decode(ids))}")
-    return list(first), list(second)
+        st.markdown(f"**{name}** {markdown_literal(tokenizer.decode_bytes(ids))}")
+    return list(first), list(second), texts
+
+
+def _exchanged(ids: list[int], start: int = 0) -> list[int]:
+    """Return the ids with the first token from `start` on and the last but one exchanged."""
+    last = len(ids) - 2
+    return [*ids[:start], ids[last], *ids[start + 1 : last], ids[start], ids[-1]] if last > start else list(ids)
+
+
+def _longest() -> int:
+    return max(config.context_length for config in lmcore.builtin.configs().values())
+
+
+def _chosen_model(texts: tuple[str, str] | None) -> dict[str, tuple[list[int], list[int]]]:
+    """Return the two sentences in the chosen model's own tokens when it is none of the small world's."""
+    name = session.model_name()
+    if name in lmcore.builtin.names():
+        return {}
+    tokenizer = session.language_model().tokenizer
+    if texts is not None:
+        return {name: (list(tokenizer.encode(texts[0]).ids), list(tokenizer.encode(texts[1]).ids))}
+    found = tokenizer.encode(session.prompt())
+    return {name: (list(found.ids), _exchanged(list(found.ids), found.n_added))}
 
 
 def _models(n_tokens: int) -> dict[str, str]:
     """Return the built-in tied models that can read so many tokens, by position encoding."""
     configs = lmcore.builtin.configs()
-    tied = {config.position_encoding: name for name, config in configs.items() if config.tie_embeddings}
-    return {encoding: name for encoding, name in tied.items() if configs[name].context_length >= n_tokens}
+    return {encoding: name for encoding, name in built_in_models().items() if configs[name].context_length >= n_tokens}
 
 
-def _steps(name: str) -> int | None:
-    """Return for how many steps a built-in model was trained, or None when that is not on record."""
-    on_record = lmcore.builtin.BuiltinModel(name).record_path.exists()
-    return lmcore.builtin.record(name)["training"]["steps"] if on_record else None
-
-
-def _grammar(first: list[int], second: list[int]) -> float | None:
-    """Return the total variation in the grammar, or None when it never says one of the two."""
-    truth = Truth(session.language_model().tokenizer)
+def _grammar(first: list[int], second: list[int]) -> list[Tensor] | None:
+    """Return the grammar's next-token distributions, or None when it never says one of the two."""
+    truth = Truth(lmcore.builtin.tokenizer())
     probs = [truth.next_token_probs(ids) for ids in (first, second)]
-    return None if any(p is None for p in probs) else total_variation(*map(torch.from_numpy, probs)).item()
+    return None if any(p is None for p in probs) else [torch.from_numpy(p) for p in probs]
 
 
-def _tell_stages(stages: dict[str, dict[str, float]]) -> None:
+def _tell_stages(stages: dict[str, dict[str, float]], same_tokens: bool) -> None:
     st.subheader(_("Where in the model the two sentences part"), anchor=False)
     st.markdown(
         _(
@@ -160,6 +192,18 @@ def _tell_stages(stages: dict[str, dict[str, float]]) -> None:
         )
     )
     names = list(next(iter(stages.values())))
+    if same_tokens and "none" in stages:
+        others = [by_stage["blocks.0.attn.out"] for encoding, by_stage in stages.items() if encoding != "none"]
+        st.markdown(
+            _(
+                "Out of block 0's attention **none** gives vectors that differ by {none}, which is rounding; the "
+                "others by {least} to {most}."
+            ).format(
+                none=f"**{stages['none']['blocks.0.attn.out']:.1e}**",
+                least=f"{min(others):.3f}",
+                most=f"{max(others):.3f}",
+            )
+        )
     page.figure(
         comparison.stage_differences(
             [[by_stage[name] for by_stage in stages.values()] for name in names],
@@ -172,15 +216,35 @@ def _tell_stages(stages: dict[str, dict[str, float]]) -> None:
     )
 
 
-def _tell_distributions(name: str, encoding: str, probs: dict[str, list]) -> None:
+def _tell_differences(probs: dict[str, list[Tensor]], grammar: list[Tensor] | None) -> None:
+    st.subheader(_("What each expects more after A than after B"), anchor=False)
+    pairs = {_("grammar"): grammar, **probs} if grammar else probs
+    differences = {title: first.double() - second.double() for title, (first, second) in pairs.items()}
+    ids = top(torch.stack([difference.abs() for difference in differences.values()]).mean(0), _COMPARED).ids
+    page.figure(
+        comparison.differences(
+            [[difference[token].item() for difference in differences.values()] for token in ids.tolist()],
+            [_token(token, lmcore.builtin.tokenizer()) for token in ids.tolist()],
+            list(differences),
+            _("P after A − P after B"),
+        ),
+        "position-differences",
+        _("Difference of each likely next token's probability between A and B, for every encoding."),
+    )
+    st.caption(
+        _("The {n} tokens of {total} that differ most, over all encodings. A column of zeros tells no order.").format(
+            n=len(ids), total=len(next(iter(differences.values())))
+        )
+    )
+
+
+def _tell_distributions(name: str, first: Tensor, second: Tensor) -> None:
     st.subheader(_("The next token after A and after B"), anchor=False)
-    st.caption(_("Model: {name}. Choose another above.").format(name=name))
-    first, second = probs[encoding]
+    st.caption(_("Model: {name}. Choose another encoding above.").format(name=name))
     ids = top(torch.maximum(first, second), _SHOWN).ids
-    tokenizer = session.language_model().tokenizer
     page.figure(
         comparison.two_distributions(
-            [f"{visible(tokenizer.token_bytes(token))} · {token}" for token in ids.tolist()],
+            [_token(token, session.language_model(name).tokenizer) for token in ids.tolist()],
             first[ids],
             second[ids],
             ("A", "B"),
@@ -189,3 +253,7 @@ def _tell_distributions(name: str, encoding: str, probs: dict[str, list]) -> Non
         "position-next-token",
         _("Probabilities of the likeliest next tokens after sentence A and after sentence B."),
     )
+
+
+def _token(token_id: int, tokenizer: Tokenizer) -> str:
+    return vocabulary_label(token_id, tokenizer.token_bytes(token_id))

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pandas as pd
 import streamlit as st
 import torch
+from torch import Tensor
 
-from lmcore.analysis.position_measures import pairs_of, rope_scores_by_difference, wavelengths
-from lmcore.position import make_rotation, rope_frequencies
+from lmcore import ModelConfig
+from lmcore.analysis.position_measures import pairs_of, rope_scores_by_difference
+from lmcore.analysis.rope_meeting import RopeMeeting, rope_meeting, uneven_diagonals
+from lmcore.config import RopeLayout
 from pages.common import page, session, widgets
 from pages.common.text import _, markdown_literal
+from pages.figures import theme
 from pages.figures.position import rope as figures
 from pages.stages.position.common import model_with, tokens_of
 
 _SHIFTS = (0, 1, 10, 100, 1000)
+_GRID = 24  # positions of the square of scores
+_MOST_PAIRS = 32  # planes drawn
 
 CODE = """
 import torch
 import lmcore
-from lmcore.position import make_rotation, rope_frequencies
-from lmcore.analysis.position_measures import rope_scores_by_difference
+from lmcore.analysis.rope_meeting import rope_meeting, uneven_diagonals
 
 lm = lmcore.load({name!r})
 trace = lmcore.Trace()
 lm(lm.tokenizer.encode({prompt!r}).ids, trace=trace)
-q, k = trace["blocks.{layer}.attn.q"][{head}, {query}], trace["blocks.{layer}.attn.k"][{kv_head}, {key}]
-frequencies = rope_frequencies({d_head}, lm.config.rope_base)
+met = rope_meeting(trace, lm.config, block={layer}, head={head}, query={query}, key={key})
 for shift in {shifts}:
-    turn = make_rotation(torch.tensor([{query} + shift, {key} + shift]), frequencies, lm.config.rope_layout)
-    a, b = turn(torch.stack([q, k]))
-    print(shift, (a @ b).item() / {d_head} ** 0.5)
-difference = torch.tensor([{query} - {key}])
-print(rope_scores_by_difference(q, k, difference, frequencies, lm.config.rope_layout).sum().item())
-print(trace["blocks.{layer}.attn.scores"][{head}, {query}, {key}].item())     # what the model used
+    print(shift, met.at(torch.tensor([{query} + shift]), torch.tensor([{key} + shift])).item())
+print(met.by_difference(torch.tensor([{query} - {key}])).sum().item())
+print(met.score)                                            # what the model used
+positions = torch.arange({grid})
+print(uneven_diagonals(met.at(positions, positions)))       # rounding
 """
 
 
@@ -40,16 +46,10 @@ def show() -> None:
     """Draw the view."""
     session.require_tokens()
     name = model_with("rope")
-    lm = session.language_model(name)
-    config = lm.config
+    config = session.language_model(name).config
     tokens, ids = tokens_of(name)
     n_pairs = config.d_head // 2
-    page.equation(
-        r"\begin{pmatrix} a' \\ b' \end{pmatrix} = "
-        r"\begin{pmatrix} \cos m\theta_i & -\sin m\theta_i \\ \sin m\theta_i & \cos m\theta_i \end{pmatrix}"
-        r"\begin{pmatrix} a \\ b \end{pmatrix}, \qquad "
-        rf"\theta_i = {config.rope_base:.0f}^{{-2i/{config.d_head}}}, \quad i = 0 \ldots {n_pairs - 1}"
-    )
+    equation = st.container()  # above the controls, though it shows the block's base
     controls, picture = page.workbench()
     with controls:
         query = min(widgets.position_picker(label=_("Query: choose a token")), len(ids) - 1)
@@ -58,16 +58,16 @@ def show() -> None:
         head = widgets.slider("head", _("Head"), 0, config.n_heads - 1, 0)
         pair = widgets.slider("position.pair_index", _("Pair of dimensions"), 0, n_pairs - 1, min(4, n_pairs - 1))
         st.caption(_("Model: {name}").format(name=name))
-    kv_head = head * config.n_kv_heads // config.n_heads
-    trace = session.trace(ids, name)
-    q, k = trace[f"blocks.{layer}.attn.q"][head, query], trace[f"blocks.{layer}.attn.k"][kv_head, key]
-    q_turned = trace[f"blocks.{layer}.attn.q_rotated"][head, query]
-    k_turned = trace[f"blocks.{layer}.attn.k_rotated"][kv_head, key]
-    layout = config.rope_layout
-    query_pairs, key_pairs = (
-        (pairs_of(before, layout), pairs_of(after, layout)) for before, after in ((q, q_turned), (k, k_turned))
-    )
-    frequencies = rope_frequencies(config.d_head, config.rope_base, config.rope_scaling)
+        _tell_bases(config, layer)
+    base = _base(config, layer)
+    with equation:
+        page.equation(
+            r"\begin{pmatrix} a' \\ b' \end{pmatrix} = "
+            r"\begin{pmatrix} \cos m\theta_i & -\sin m\theta_i \\ \sin m\theta_i & \cos m\theta_i \end{pmatrix}"
+            r"\begin{pmatrix} a \\ b \end{pmatrix}, \qquad "
+            rf"\theta_i = {base:.0f}^{{-2i/{config.d_head}}}, \quad i = 0 \ldots {n_pairs - 1}"
+        )
+    met = rope_meeting(session.trace(ids, name), config, layer, head, query, key)
     with picture:
         st.markdown(
             _(
@@ -75,132 +75,192 @@ def show() -> None:
                 "length kept. Each plane has its own scale; v is not turned."
             ).format(query=markdown_literal(tokens[query]), m=query, key=markdown_literal(tokens[key]), n=key)
         )
-        page.figure(
-            figures.pair_planes(
-                query_pairs, key_pairs, pair, names=(_("q before"), _("q turned"), _("k before"), _("k turned"))
-            ),
-            "position-rope-pairs",
-            _("Each pair of the query and of the key as an arrow before and after its rotation, one plane a pair."),
-        )
+        _planes(met, pair)
     st.subheader(_("The score depends on the difference of positions only"), anchor=False)
+    _tell_difference(met, pair)
+    _tell_shifts(met)
+    _tell_vectors(met)
+    _tell_layouts(met)
+    _pairs_table(met)
+    page.snippet(
+        CODE.format(
+            name=name,
+            prompt=session.prompt(),
+            layer=layer,
+            head=head,
+            query=query,
+            key=key,
+            shifts=_SHIFTS,
+            grid=_GRID,
+        )
+    )
+
+
+def _base(config: ModelConfig, layer: int) -> float:
+    local = config.rope_base_local if layer in config.local_layers else None
+    return local or config.rope_base
+
+
+def _tell_bases(config: ModelConfig, layer: int) -> None:
+    if config.rope_base_local is None:
+        return
+    kind = _("local") if layer in config.local_layers else _("global")
+    st.caption(
+        _(
+            "Two bases: block {layer} is {kind}. Local blocks see {window} positions and turn with base {local:,.0f}, "
+            "the global ones see all and turn with base {base:,.0f}, more slowly."
+        ).format(
+            layer=layer, kind=kind, window=config.sliding_window, local=config.rope_base_local, base=config.rope_base
+        )
+    )
+
+
+def _planes(met: RopeMeeting, pair: int) -> None:
+    n_pairs = len(met.frequencies)
+    shown = list(range(n_pairs))
+    if n_pairs > _MOST_PAIRS:  # evenly spread, the chosen one among them
+        shown = sorted({*np.linspace(0, n_pairs - 1, _MOST_PAIRS - 1).round().astype(int).tolist(), pair})
+        st.caption(_("{n} of {total} pairs are drawn, from fast to slow.").format(n=len(shown), total=n_pairs))
+    names = (_("q before"), _("q turned"), _("k before"), _("k turned"))
+    arrows = [pairs_of(x, met.layout)[shown] for x in (met.q, met.q_turned, met.k, met.k_turned)]
+    page.figure(
+        figures.pair_planes((arrows[0], arrows[1]), (arrows[2], arrows[3]), shown.index(pair), shown, names=names),
+        "position-rope-pairs",
+        _("Each pair of the query and of the key as an arrow before and after its rotation, one plane a pair."),
+    )
+
+
+def _tell_difference(met: RopeMeeting, pair: int) -> None:
     plane, curve = st.columns([1, 2])
+    names = (_("q before"), _("q turned"), _("k before"), _("k turned"))
+    arrows = [pairs_of(x, met.layout)[pair] for x in (met.q, met.q_turned, met.k, met.k_turned)]
     with plane:
         page.figure(
-            figures.pair_plane(
-                tuple(pairs[pair] for pairs in query_pairs),
-                tuple(pairs[pair] for pairs in key_pairs),
-                names=(_("q before"), _("q turned"), _("k before"), _("k turned")),
-            ),
+            figures.pair_plane((arrows[0], arrows[1]), (arrows[2], arrows[3]), names=names),
             "position-rope-pair",
             _("The chosen pair of query and key, before and after they are turned."),
         )
     with curve:
-        _tell_difference(q, k, query - key, pair, frequencies, layout)
-    scores = _shifted(q, k, query, key, frequencies, layout)
-    st.markdown(
-        _("Both positions moved by the same amount: the score stays. The model's own score here is {score}.").format(
-            score=f"**{trace[f'blocks.{layer}.attn.scores'][head, query, key].item():.5f}**"
+        here = met.query - met.key
+        differences = torch.arange(0, max(128, here + 1))
+        parts = met.by_difference(differences)
+        page.figure(
+            figures.score_by_difference(
+                differences,
+                parts.sum(-1),
+                parts[:, pair],
+                here,
+                names=(_("score of this q and k"), _("share of pair {pair}").format(pair=pair)),
+                titles=(_("query position − key position"), _("score")),
+            ),
+            "position-rope-difference",
+            _("The score these two vectors would have at every difference of positions; the circle is this text."),
         )
-    )
-    page.numbers_table(
-        pd.DataFrame(
+
+
+def _tell_shifts(met: RopeMeeting) -> None:
+    square, numbers = st.columns([1, 1], gap="large")
+    positions = torch.arange(_GRID)
+    grid = met.at(positions, positions)
+    labels = [str(position) for position in range(_GRID)]
+    with square:
+        square_of_scores = theme.heatmap(
+            grid.numpy(), labels, labels, kind="signed", row_title=_("query position"), column_title=_("key position"),
+            value_title=_("score"), height=440,
+        )  # fmt: skip
+        square_of_scores.update_xaxes(tickmode="auto", nticks=7)  # the labels are the indices
+        square_of_scores.update_yaxes(tickmode="auto", nticks=7)
+        page.figure(
+            square_of_scores,
+            "position-rope-square",
+            _("The score of this q and k put at any two positions: along every diagonal it is the same."),
+        )
+    shifted = [met.at(torch.tensor([met.query + shift]), torch.tensor([met.key + shift])).item() for shift in _SHIFTS]
+    with numbers:
+        st.markdown(
+            _(
+                "This q and this k put at any two positions: along each diagonal the difference is the same, and so is "
+                "the score. The most that any diagonal varies is {uneven:.1e}, the rounding of float32."
+            ).format(uneven=uneven_diagonals(grid))
+        )
+        st.markdown(
+            _("Both positions moved by the same amount: the score stays. The model's own score is {score}.").format(
+                score=f"**{met.score:.5f}**"
+            )
+        )
+        page.numbers_table(
+            pd.DataFrame(
+                {
+                    _("query position"): [met.query + shift for shift in _SHIFTS],
+                    _("key position"): [met.key + shift for shift in _SHIFTS],
+                    _("score"): shifted,
+                }
+            ),
+            "position-rope-shift",
+            {_("score"): "%.5f"},
+        )
+
+
+def _tell_vectors(met: RopeMeeting) -> None:
+    """Show that rotation keeps lengths, and that v is not rotated."""
+    st.markdown("**" + _("q and k turn and keep their length; v is left alone") + "**")
+    rows = []
+    for title, before, after in (("q", met.q, met.q_turned), ("k", met.k, met.k_turned), ("v", met.v, met.v)):
+        cosine = torch.cosine_similarity(before.double(), after.double(), dim=0).item()
+        rows.append(
             {
-                _("query position"): [query + shift for shift in _SHIFTS],
-                _("key position"): [key + shift for shift in _SHIFTS],
-                _("score q·k / √d_head"): scores,
+                _("vector"): title,
+                _("length before"): before.norm().item(),
+                _("length after"): after.norm().item(),
+                _("cosine of before and after"): cosine,
+                _("largest change of a component"): (after - before).abs().max().item(),
             }
-        ),
-        "position-rope-shift",
-        {_("score q·k / √d_head"): "%.5f"},
-    )
-    _tell_layouts(q, k, query, key, frequencies, layout)
-    _pairs_table(q, k, query - key, frequencies, layout, wavelengths(config.d_head, config.rope_base))
-    page.snippet(
-        CODE.format(
-            name=name, prompt=session.prompt(), layer=layer, head=head, kv_head=kv_head, query=query, key=key,
-            d_head=config.d_head, shifts=_SHIFTS,
         )
-    )  # fmt: skip
+    formats = {column: "%.5f" for column in rows[0] if column != _("vector")}
+    page.numbers_table(pd.DataFrame(rows), "position-rope-vectors", formats)
 
 
-def _tell_difference(
-    q: torch.Tensor, k: torch.Tensor, here: int, pair: int, frequencies: torch.Tensor, layout: str
-) -> None:
-    differences = torch.arange(0, max(128, here + 1))
-    parts = rope_scores_by_difference(q, k, differences, frequencies, layout)
-    page.figure(
-        figures.score_by_difference(
-            differences,
-            parts.sum(-1),
-            parts[:, pair],
-            here,
-            names=(_("score of this q and k"), _("share of pair {pair}").format(pair=pair)),
-            titles=(_("query position − key position"), _("score")),
-        ),
-        "position-rope-difference",
-        _("The score these two vectors would have at every difference of positions; the circle is this text."),
-    )
-
-
-def _shifted(
-    q: torch.Tensor, k: torch.Tensor, query: int, key: int, frequencies: torch.Tensor, layout: str
-) -> list[float]:
-    scores = []
-    for shift in _SHIFTS:
-        turn = make_rotation(torch.tensor([query + shift, key + shift]), frequencies, layout)
-        a, b = turn(torch.stack([q, k]))
-        scores.append((a @ b).item() / len(q) ** 0.5)
-    return scores
-
-
-def _tell_layouts(
-    q: torch.Tensor, k: torch.Tensor, query: int, key: int, frequencies: torch.Tensor, layout: str
-) -> None:
+def _tell_layouts(met: RopeMeeting) -> None:
     st.subheader(_("Two layouts of the pairs"), anchor=False)
     names = {"half_split": _("half-split"), "interleaved": _("interleaved")}
-    other = "interleaved" if layout == "half_split" else "half_split"
-    difference = torch.tensor([query - key])
-
-    def score(a: torch.Tensor, b: torch.Tensor, chosen: str) -> str:
-        return f"{rope_scores_by_difference(a, b, difference, frequencies, chosen).sum().item():.5f}"
-
-    moved = [_as_other_layout(x, layout) for x in (q, k)]
+    other = "interleaved" if met.layout == "half_split" else "half_split"
+    difference = torch.tensor([met.query - met.key])
+    q, k = (_as_other_layout(x, met.layout) for x in (met.q, met.k))
+    again = rope_scores_by_difference(q, k, difference, met.frequencies, other, met.scale).sum().item()
     st.markdown(
         _(
             "Which two components form a pair is a convention of the weights file. Read with this model's layout "
             "({own}) the score is {right}; read with the other one, {wrong}; with the other one and the components "
             "moved to its places, {again}."
         ).format(
-            own=names[layout],
-            right=f"**{score(q, k, layout)}**",
-            wrong=f"**{score(q, k, other)}**",
-            again=f"**{score(*moved, other)}**",
+            own=names[met.layout],
+            right=f"**{met.by_difference(difference).sum().item():.5f}**",
+            wrong=f"**{met.by_difference(difference, other).sum().item():.5f}**",
+            again=f"**{again:.5f}**",
         )
     )
     page.figure(
-        figures.layout_strip(len(q), names=names, component=_("component of q or k"), pair=_("pair")),
+        figures.layout_strip(len(met.q), names=names, component=_("component of q or k"), pair=_("pair")),
         "position-rope-layouts",
         _("Which components form a pair, in the half-split and in the interleaved layout."),
     )
 
 
-def _as_other_layout(x: torch.Tensor, layout: str) -> torch.Tensor:
+def _as_other_layout(x: Tensor, layout: RopeLayout) -> Tensor:
     pairs = pairs_of(x, layout)
     return pairs.flatten() if layout == "half_split" else pairs.T.flatten()
 
 
-def _pairs_table(
-    q: torch.Tensor, k: torch.Tensor, here: int, frequencies: torch.Tensor, layout: str, lengths: torch.Tensor
-) -> None:
-    shares = rope_scores_by_difference(q, k, torch.tensor([here]), frequencies, layout)[0]
+def _pairs_table(met: RopeMeeting) -> None:
+    shares = met.by_difference(torch.tensor([met.query - met.key]))[0]
     page.numbers_table(
         pd.DataFrame(
             {
-                _("pair"): range(len(frequencies)),
-                _("θ (rad per token)"): frequencies.numpy(),
-                _("wavelength (tokens)"): lengths.numpy(),
-                _("|q| of the pair"): pairs_of(q, layout).norm(dim=-1).numpy(),
-                _("|k| of the pair"): pairs_of(k, layout).norm(dim=-1).numpy(),
+                _("pair"): range(len(met.frequencies)),
+                _("θ (rad per token)"): met.frequencies.numpy(),
+                _("wavelength (tokens)"): (2 * math.pi / met.frequencies).numpy(),
+                _("|q| of the pair"): pairs_of(met.q, met.layout).norm(dim=-1).numpy(),
+                _("|k| of the pair"): pairs_of(met.k, met.layout).norm(dim=-1).numpy(),
                 _("share of the score"): shares.numpy(),
             }
         ),

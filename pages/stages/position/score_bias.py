@@ -14,6 +14,9 @@ from pages.figures import theme
 from pages.figures.position import comparison
 from pages.stages.position.common import model_with, tokens_of
 
+_MOST_NAMED = 12  # lines with a name beside the picture
+_MOST_TOKENS = 64  # five matrices of more would be slow to draw
+
 ALIBI_CODE = """
 from lmcore.position import alibi_slopes
 
@@ -49,7 +52,7 @@ def show_alibi() -> None:
     own = session.language_model(name).config.n_heads
     controls, picture = page.workbench()
     with controls:
-        n_heads = widgets.slider("position.n_heads", _("Number of heads"), 1, 16, own)
+        n_heads = widgets.slider("position.n_heads", _("Number of heads"), 1, 32, own)
         length = widgets.slider("position.length", _("Positions shown"), 8, 512, 128, step=8)
         power = n_heads & (n_heads - 1) == 0
         st.caption(
@@ -65,20 +68,31 @@ def show_alibi() -> None:
     with picture:
         listed = ",\\; ".join(f"{slope:.4g}" for slope in slopes.tolist()[:3]) + (r",\ldots" if n_heads > 3 else "")
         page.equation(r"s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} - m_h\,(q - k), \qquad m = " + listed)
+        chart = theme.lines(
+            distance,
+            {
+                _("head {h}: slope {slope:.6g}").format(h=head, slope=slope): -slope * distance
+                for head, slope in enumerate(slopes.tolist())
+            },
+            x_title=_("distance query − key (tokens)"),
+            y_title=_("added to the score"),
+            height=420,
+        )
+        chart.update_layout(showlegend=n_heads <= _MOST_NAMED)
         page.figure(
-            theme.lines(
-                distance,
-                {
-                    _("head {h}: slope {slope:.6g}").format(h=head, slope=slope): -slope * distance
-                    for head, slope in enumerate(slopes.tolist())
-                },
-                x_title=_("distance query − key (tokens)"),
-                y_title=_("added to the score"),
-                height=420,
-            ),
+            chart,
             "position-alibi",
             _("What ALiBi adds to the score at a distance: a straight line a head, steep for some, flat for others."),
         )
+    page.figure(
+        comparison.slopes(
+            slopes, 1 << (n_heads.bit_length() - 1),
+            names=(_("the next lower power of two"), _("every other one of the next higher")),
+            x_title=_("head"), y_title=_("slope m"),
+        ),
+        "position-alibi-slopes",
+        _("The slope of every head on a logarithmic scale; those of the next higher power of two in another colour."),
+    )  # fmt: skip
     page.numbers_table(
         pd.DataFrame({_("head"): range(n_heads), _("slope"): slopes.numpy()}), "position-alibi", {_("slope"): "%.8f"}
     )
@@ -152,6 +166,9 @@ def _on_this_text(name: str) -> str:
     if not ids:
         st.info(_("Type a prompt above to see its scores with and without the bias."))
         return ""
+    if len(ids) > _MOST_TOKENS:
+        st.caption(_("The first {n} of {total} tokens are drawn.").format(n=_MOST_TOKENS, total=len(ids)))
+    tokens, ids = tokens[:_MOST_TOKENS], ids[:_MOST_TOKENS]
     left, right = st.columns(2)
     with left:
         layer = widgets.slider("layer", _("Block"), 0, config.n_layers - 1, 0)
