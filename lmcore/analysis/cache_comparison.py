@@ -3,57 +3,83 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import torch
 
 from lmcore.language_model import LanguageModel
 
 
 @dataclass(frozen=True)
 class CacheComparison:
-    """What was measured, one entry for each length of the text from 1 to S.
+    """What was measured, one entry for each of some lengths of a text.
 
     Attributes:
-        seconds_with: time for the last token's logits, the tokens before it being in the cache.
-        seconds_without: time for the same when the whole text is run again.
-        max_difference: the largest difference of any logit at each length.
+        n_tokens: the length of the whole text.
+        lengths: where it was measured.
+        seconds_with: mean time for a token's logits with the cache, over the tokens since the length before.
+        seconds_without: time for the last token's logits when the whole text is run again.
+        max_difference: the largest difference of any logit.
         cache_bytes: bytes of keys and values in the cache.
     """
 
-    seconds_with: list[float]
-    seconds_without: list[float]
-    max_difference: list[float]
-    cache_bytes: list[int]
+    n_tokens: int
+    lengths: tuple[int, ...] = ()
+    seconds_with: tuple[float, ...] = ()
+    seconds_without: tuple[float, ...] = ()
+    max_difference: tuple[float, ...] = ()
+    cache_bytes: tuple[int, ...] = ()
 
 
-def compare_cache(lm: LanguageModel, ids: Sequence[int]) -> CacheComparison:
-    """Run a text token by token, once with a KV cache and once without, in turn.
+def compare_cache(
+    lm: LanguageModel, ids: Sequence[int], n_tokens: int | None = None, points: int = 16
+) -> Iterator[CacheComparison]:
+    """Run a text token by token with a KV cache, and at some lengths the whole text again without one.
 
     Args:
         lm: the language model.
-        ids: the text, 1 to context_length tokens; the plain passes take time in proportion to its square.
+        ids: the text, at least one token.
+        n_tokens: how long it gets, 1 to context_length: a shorter one is gone on from greedily; None is its own length.
+        points: at how many lengths both are measured; the plain passes take time in proportion to the square.
+
+    Yields:
+        What is known after each of these lengths.
 
     Raises:
-        ValueError: for no ids, ids out of range, or more than context_length.
+        ValueError: for no ids, ids out of range, more than context_length, or points below 1.
     """
-    found = CacheComparison([], [], [], [])
-    cache = lm.new_cache(max(len(ids), 1))
-    lm(list(ids))  # checks the ids, and the first pass of a process is slower than those that follow
-    for length in range(1, len(ids) + 1):
+    text = list(ids)
+    n_tokens = len(text) if n_tokens is None else n_tokens
+    if points < 1:
+        raise ValueError(f"points is {points}; measure at 1 length at least.")
+    wanted = {max(round(n_tokens * (point + 1) / points), 1) for point in range(points)}
+    cache = lm.new_cache(max(n_tokens, 1))
+    lm(text[:n_tokens])  # checks the ids, and the first pass of a process is slower than those that follow
+    found, spent = CacheComparison(n_tokens), []
+    for length in range(1, n_tokens + 1):
         started = time.perf_counter()
-        cached = lm(ids[length - 1 : length], cache=cache)[-1]
-        between = time.perf_counter()
-        plain = lm(ids[:length])[-1]
-        found.seconds_with.append(between - started)
-        found.seconds_without.append(time.perf_counter() - between)
-        found.max_difference.append(float((cached - plain).abs().max()))
-        found.cache_bytes.append(cache.nbytes)
-    return found
+        cached = lm(text[length - 1 : length], cache=cache)[-1]
+        spent.append(time.perf_counter() - started)
+        if length == len(text):
+            text.append(int(cached.argmax()))
+        if length in wanted:
+            started = time.perf_counter()
+            plain = lm(text[:length])[-1]
+            found = CacheComparison(
+                n_tokens,
+                (*found.lengths, length),
+                (*found.seconds_with, sum(spent) / len(spent)),
+                (*found.seconds_without, time.perf_counter() - started),
+                (*found.max_difference, float((cached - plain).abs().max())),
+                (*found.cache_bytes, cache.nbytes),
+            )
+            spent.clear()
+            yield found
 
 
 def cache_bytes(lm: LanguageModel, length: int) -> int:
-    """Return the bytes of keys and values for a text: 2 x n_layers x n_kv_heads x d_head x length x 4 (float32)."""
+    """Return the bytes of keys and values for a text: 2 x n_layers x n_kv_heads x d_head x length x bytes of a number.
+
+    Local layers are counted whole, as the cache here keeps them; `parameters.kv_cache_bytes` counts their window only.
+    """
     config = lm.config
-    return 2 * config.n_layers * config.n_kv_heads * config.d_head * length * torch.float32.itemsize
+    return 2 * config.n_layers * config.n_kv_heads * config.d_head * length * lm.model.head.weight.dtype.itemsize

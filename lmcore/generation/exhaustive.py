@@ -69,6 +69,7 @@ def exhaustive_search(
     known = None
     for step in beam_search(lm, ids, max(_SEED_WIDTH, n_best), n_tokens, ends):
         known = step
+        yield SearchStep(0, n_tokens, 0, 1, (), False)
     # What ended early is a complete text, what is shorter for another reason is none.
     seeds = [each for each in known.best if each.ended or len(each.ids) == n_tokens] if known else []
     bound = seeds[n_best - 1].log_prob if len(seeds) >= n_best else -float("inf")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+from lmcore import distribution
+from lmcore.generation.steps import GenerationStep
 
 
 def repeated_tail(ids: Iterable[int], times: int = 3) -> int:
@@ -40,6 +44,45 @@ class Loop:
     start: int
     period: int
     rounds: int
+
+    def spans(self, n_tokens: int) -> list[tuple[int, int]]:
+        """Return the first token, and the one after the last, of each round of a text; the last may be cut short."""
+        return [(at, min(at + self.period, n_tokens)) for at in range(self.start, n_tokens, self.period)]
+
+
+@dataclass(frozen=True)
+class Circling:
+    """A text and how sure the model was of each of its tokens.
+
+    Attributes:
+        ids, tokens: what was drawn.
+        log_probs: ln P of each under the model itself, at temperature 1.
+        loop: the circle it has ended in, or None.
+    """
+
+    ids: tuple[int, ...]
+    tokens: tuple[bytes, ...]
+    log_probs: tuple[float, ...]
+    loop: Loop | None
+
+    def round_probs(self) -> list[float]:
+        """Return, for each whole round of the circle, the probability of going round once more: the product."""
+        if self.loop is None:
+            return []
+        spans = self.loop.spans(len(self.ids))[: self.loop.rounds]
+        return [math.exp(math.fsum(self.log_probs[start:stop])) for start, stop in spans]
+
+
+def watch_circling(steps: Iterable[GenerationStep]) -> Iterator[Circling]:
+    """Follow a generation and look for a circle after each token."""
+    ids: list[int] = []
+    tokens: list[bytes] = []
+    log_probs: list[float] = []
+    for step in steps:
+        ids.append(step.token_id)
+        tokens.append(step.token)
+        log_probs.append(-float(distribution.loss_nats(step.logits, step.token_id)))
+        yield Circling(tuple(ids), tuple(tokens), tuple(log_probs), find_loop(ids))
 
 
 def find_loop(ids: Sequence[int], times: int = 3) -> Loop | None:

@@ -2,86 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from pages.common import page, session, widgets
+from pages.common.text import _
+from pages.stages.generation import cache, continuing, repetition, runs, search, writing
 
-import pandas as pd
-import streamlit as st
-
-from lmcore.generation.run import GenerationRun
-from pages.common import page, session
-from pages.common.text import _, visible
-from pages.stages.generation import branches, cache, controls, line, runs
-from pages.stages.sampling import knobs
-
-CODE = """
-import lmcore
-
-lm = lmcore.load({name!r})
-ids = lm.tokenizer.encode({prompt!r}).ids
-settings = lmcore.SamplingSettings({settings})
-stop_ids = lm.tokenizer.special_tokens.values()
-for step in lmcore.generate(lm, ids, settings, max_new_tokens={n}, stop_ids=stop_ids, use_cache={use_cache}):
-    print(step.position, step.token_id, step.token, step.prob)
-"""
-
-
-def buttons(run: GenerationRun) -> None:
-    """Draw what moves the generation."""
-    step, go, restart = st.columns(3)
-    can_grow = not run.end
-
-    def act(action: str) -> None:
-        st.session_state[runs.SELECTED] = None
-        run.error = ""
-        try:
-            {"step": run.step, "run": run.start, "stop": run.stop, "restart": lambda: run.go_to(run.tree.root)}[
-                action
-            ]()
-        except ValueError as error:
-            run.error = str(error)
-
-    def button(column, label: str, action: str, icon: str, enabled: bool = True, primary: bool = False) -> None:  # noqa: ANN001
-        column.button(
-            label,
-            key=f"generation.{action}",
-            icon=f":material/{icon}:",
-            disabled=not enabled,
-            type="primary" if primary else "secondary",
-            width="stretch",
-            on_click=act,
-            args=(action,),
-        )
-
-    button(step, _("Step"), "step", "skip_next", can_grow)
-    if run.running:
-        button(go, _("Stop"), "stop", "stop", primary=True)
-    else:
-        button(go, _("Run"), "run", "play_arrow", can_grow, primary=True)
-    button(restart, _("Back to the prompt"), "restart", "first_page", run.node.parent is not None)
-
-
-def table(run: GenerationRun) -> pd.DataFrame:
-    """Return one row a token of the text in view."""
-    path = run.tree.path(run.node)
-    settings = [step.settings for step in path]
-    return pd.DataFrame(
-        {
-            _("position"): [len(run.tree.prompt_ids) + index for index in range(len(path))],
-            "id": [step.token_id for step in path],
-            _("token"): [visible(step.token) for step in path],
-            _("probability"): [step.prob for step in path],
-            _("the model's own"): [math.exp(step.log_prob) for step in path],
-            _("rank"): [step.rank for step in path],
-            _("surprisal (bits)"): [-step.log_prob / math.log(2) for step in path],
-            _("candidates"): [step.candidates for step in path],
-            _("by hand"): [step.by_hand for step in path],
-            "temperature": [s.temperature for s in settings],
-            "top_k": [s.top_k or 0 for s in settings],
-            "top_p": [s.top_p for s in settings],
-            "seed": [s.seed for s in settings],
-        }
-    )
-
+LARGER = "smollm2-135m-instruct"  # a model that has read so much that its circles tighten
+titles = {
+    "write": _("Token by token"),
+    "search": _("Greedy, beam, exhaustive"),
+    "trap": _("Repetition trap"),
+    "many": _("Many texts"),
+    "cache": _("KV cache"),
+}
 
 lm = session.language_model()
 page.header(
@@ -94,45 +26,39 @@ page.equation(
 )
 prompt = session.require_tokens()
 run = runs.current(lm, prompt)
-left, right = page.workbench()
-with left:
-    colour, top_n = controls.show(lm, run)
-with right:
-    buttons(run)
-    line.live(run, prompt, colour, top_n)
-branches.show(run)
-cache.show(run, prompt)
-if run.node.parent is not None:
-    st.subheader(_("The numbers"), anchor=False)
-    page.numbers_table(
-        table(run),
-        "generation",
-        {
-            _("probability"): "probability",
-            _("the model's own"): "probability",
-            _("surprisal (bits)"): "logit",
-            "temperature": "%.2f",
-            "top_p": "%.2f",
-        },
-    )
-asked = [f"{name}={value!r}" for name, value in {**knobs.given(run.settings), "seed": run.settings.seed}.items()]
-page.snippet(
-    CODE.format(
-        name=lm.name,
-        prompt=prompt.text,
-        settings=", ".join(asked),
-        n=run.max_new_tokens,
-        use_cache=run.use_cache,
-    )
-)
+view = widgets.choice("generation.view", _("View"), list(titles), "write", format_func=titles.__getitem__)
+if view == "write":
+    writing.show(lm, prompt, run)
+elif view == "search":
+    search.show(lm, prompt)
+elif view == "trap":
+    repetition.show(lm, prompt)
+elif view == "many":
+    continuing.show(lm, prompt)
+else:
+    cache.show(lm, prompt, run)
+known = session.available_models()
+larger = {"model": LARGER} if LARGER in known and known[LARGER].installed else {}
 page.try_next(
     page.Suggestion(
-        _("Greedy: run it, restart with another seed, and see that nothing changes"),
+        _("“I like”: the most probable sentence does not begin with the most probable token"),
         "generation",
-        {"temperature": 0.0, "top_k": 0, "top_p": 1.0},
+        {"generation.view": "search", "prompt": "I like", "search.tokens": 2},
     ),
     page.Suggestion(
-        _("The usual pairing: temperature 0.8 and top-p 0.9"), "generation", {"temperature": 0.8, "top_p": 0.9}
+        _("Greedy falls into a circle: see it tighten, round by round"),
+        "generation",
+        {"generation.view": "trap", "prompt": "The king", "trap.penalty": 1.0, **larger},
+    ),
+    page.Suggestion(
+        _("Eight texts at T 1.2 beside eight at T 0.5"),
+        "generation",
+        {"generation.view": "many", "temperature": 1.2, "many.temperature": 0.5},
+    ),
+    page.Suggestion(
+        _("The usual pairing: temperature 0.8 and top-p 0.9"),
+        "generation",
+        {"generation.view": "write", "temperature": 0.8, "top_p": 0.9},
     ),
     page.Suggestion(_("What the sampler does to one distribution, stage by stage"), "sampling"),
 )

@@ -11,7 +11,7 @@ from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
 from pages.common import page
 from pages.common.text import _, markdown_literal, visible
-from pages.figures import generation as figures
+from pages.figures.generation import distribution as figures
 from pages.figures.theme import fmt_bits, fmt_probability
 from pages.stages.generation.runs import SELECTED
 from pages.stages.sampling import knobs

@@ -9,7 +9,8 @@ import streamlit as st
 from lmcore import LanguageModel
 from lmcore.generation.run import GenerationRun
 from pages.common import widgets
-from pages.common.text import _, markdown_literal
+from pages.common.text import _, markdown_literal, visible
+from pages.stages.generation import stops
 from pages.stages.sampling import knobs
 
 PRESETS = {
@@ -49,6 +50,14 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
 
 def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     run.max_new_tokens = widgets.number("max_new_tokens", _("New tokens at most"), 1, lm.config.context_length, 50)
+    run.stop_strings = stops.read_strings(
+        widgets.text(
+            "stop_strings",
+            _("Stop strings"),
+            help=_("The text ends where one of them is complete. Several are separated by |; \\n is a new line."),
+        )
+    )
+    run.stop_ids = _stop_ids(lm)
     paces = {n: _("{n} tokens a second").format(n=n) if n else _("as fast as it goes") for n in PACES}
     run.tokens_per_second = widgets.select("pace", _("Pace of running"), PACES, 10, format_func=paces.__getitem__)
     run.use_cache = widgets.toggle(
@@ -60,6 +69,27 @@ def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     colours = {"probability": _("probability"), "rank": _("rank"), "surprisal": _("surprisal")}
     colour = widgets.select("colour_by", _("Colour by"), list(colours), "probability", format_func=colours.__getitem__)
     return colour, widgets.slider("top_n", _("Tokens drawn as bars"), 5, 30, 10)
+
+
+def _stop_ids(lm: LanguageModel) -> frozenset[int]:
+    own = stops.default_ids(lm)
+    given = widgets.text(
+        "stop_ids",
+        _("Stop tokens (ids)"),
+        help=_("Separated by commas. Empty: the {n:,} control tokens of this model.").format(n=len(own)),
+    )
+    if not given.strip():
+        return own
+    try:
+        return stops.read_ids(given, lm.config.vocab_size)
+    except ValueError as wrong:
+        # st.text: what was given is shown as it is.
+        st.text(
+            _("{given} is no id from 0 to {last}; the control tokens hold.").format(
+                given=visible(str(wrong)[:40]), last=lm.config.vocab_size - 1
+            )
+        )
+        return own
 
 
 def _presets(values: dict[str, float]) -> None:

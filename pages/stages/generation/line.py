@@ -90,6 +90,9 @@ def _status(run: GenerationRun, running: bool) -> None:
     count = _("{n} of at most {limit} new tokens.").format(n=run.node.depth, limit=run.max_new_tokens)
     ends = {
         "stop token": _("The text has ended: {token} was drawn.").format(token=markdown_literal(run.node.token)),
+        "stop string": _("The text has ended at the stop string {text}; what was drawn is kept.").format(
+            text=markdown_literal(run.stop_match.text if run.stop_match else "")
+        ),
         "context full": _("The context is full: the model sees no more than {n} tokens.").format(
             n=run.tree.lm.config.context_length
         ),
@@ -106,8 +109,10 @@ def _status(run: GenerationRun, running: bool) -> None:
 
 
 def _plain_text(run: GenerationRun, prompt: Encoding, drawn: list[Node]) -> None:
+    generated = b"".join(step.token for step in drawn if not _is_end(run, step))
+    match = run.stop_match
     stream = TextStream()
-    text = prompt.text + "".join(stream.push(step.token) for step in drawn if not _is_end(run, step))
+    text = prompt.text + stream.push(generated if match is None else generated[: match.start])
     # As text is read: lines and spaces as they are, what cannot be seen made visible.
     lines = [visible(part).replace("␣", " ") for part in text.split("\n")]
     st.code("\n".join(lines), language=None, wrap_lines=True)

@@ -7,6 +7,7 @@ import streamlit as st
 from lmcore import Encoding, LanguageModel
 from lmcore.generation.run import GenerationRun
 from pages.common import session
+from pages.stages.generation import stops
 
 _RUNS = "generation.runs"  # (model, prompt) -> its run, the latest last
 _CURRENT = "generation.current"
@@ -26,8 +27,7 @@ def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
         st.session_state[_CURRENT] = key
         st.session_state[SELECTED] = None
     if key not in runs:
-        stop_ids = lm.tokenizer.special_tokens.values()
-        runs[key] = GenerationRun(lm, prompt.ids, stop_ids, session.forward_lock())
+        runs[key] = GenerationRun(lm, prompt.ids, stops.default_ids(lm), session.forward_lock())
     runs[key] = runs.pop(key)
     for old in list(runs)[:-1]:
         if not runs[old].tree.root.children or len(runs) > MAX_RUNS:
@@ -35,14 +35,15 @@ def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
     return runs[key]
 
 
-def kept(model: str, prompt: str) -> GenerationRun | None:
-    """Return the run of a model and a prompt, where the session has one; looking changes nothing."""
-    return st.session_state.get(_RUNS, {}).get((model, prompt))
-
-
 def earlier() -> list[tuple[Key, GenerationRun]]:
     """Return the other runs of the session, the latest first."""
     return [(key, run) for key, run in reversed(st.session_state[_RUNS].items()) if key != st.session_state[_CURRENT]]
+
+
+def kept() -> list[tuple[Key, GenerationRun]]:
+    """Return the runs of the session that hold at least one token, the latest first."""
+    found = st.session_state.get(_RUNS, {})
+    return [(key, run) for key, run in reversed(found.items()) if run.tree.root.children]
 
 
 def bring_back(key: Key) -> None:

@@ -1,0 +1,118 @@
+"""The tree as a file: saved as JSON, and opened again from a file or a pasted text."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lmcore import Encoding
+from lmcore.generation import tree_file
+from lmcore.generation.background import Background
+from lmcore.generation.run import GenerationRun
+from lmcore.generation.tree_file import Restored
+from pages.common import session
+from pages.common.text import _, ngettext
+from pages.stages.generation import runs
+
+_OPENING = "generation.opening"  # (run, Background) while a file is being opened
+_REFUSED = "generation.refused"  # why the last file was not opened
+_OPENED = "generation.opened"  # what the last file brought
+_UPLOAD, _PASTED = "generation.upload", "generation.pasted"
+_REFRESH = 0.3
+NOTABLE = 1e-3  # a difference of probabilities that rounding does not make
+
+
+def show(run: GenerationRun, prompt: Encoding) -> None:
+    """Offer the tree as a file, and a place for one."""
+    with st.expander(_("Save and open"), icon=":material/save:", expanded=bool(st.session_state.get(_REFUSED))):
+        if run.tree.root.children and not run.running:
+            st.download_button(
+                _("Save the tree as JSON"),
+                tree_file.to_json(run.tree, prompt.text, run.node, run.tip),
+                file_name="generation-tree.json",
+                mime="application/json",
+                key="generation.json",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+        upload, paste = st.columns(2)
+        upload.file_uploader(_("A tree saved as JSON"), type="json", key=_UPLOAD, max_upload_size=1)
+        paste.text_area(_("Or its text"), key=_PASTED, height=110)
+        st.button(
+            _("Open"),
+            key="generation.open",
+            icon=":material/folder_open:",
+            on_click=_open,
+            disabled=not (st.session_state.get(_UPLOAD) or st.session_state.get(_PASTED)),
+        )
+        st.caption(
+            _(
+                "It is added to what was generated from the same prompt. Ids, settings, seeds and names are read; "
+                "every distribution is computed anew with the model."
+            )
+        )
+        refused = st.session_state.get(_REFUSED)
+        if refused:
+            st.error(_("The file was not opened; nothing has changed."))
+            st.code(refused, language=None, wrap_lines=True)
+
+
+def opening() -> None:
+    """Show how far a file is that is being opened, or what it brought."""
+    found = st.session_state.get(_OPENING)
+    if found is not None and found[1].running:
+        st.fragment(_watch, run_every=_REFRESH)(found[1])
+        return
+    if found is not None:
+        _finish(*found)
+    if st.session_state.get(_OPENED) is not None:
+        total, difference = st.session_state.pop(_OPENED)
+        told = ngettext("{n} token was read from the file.", "{n} tokens were read from the file.", total)
+        st.info(told.format(n=total))
+        if difference > NOTABLE:
+            st.warning(
+                _(
+                    "Probabilities in the file differ from this model's by up to {difference}: it was made with other "
+                    "weights. Shown are this model's."
+                ).format(difference=f"{difference:.3f}")
+            )
+
+
+def _open() -> None:
+    st.session_state[_REFUSED] = st.session_state[_OPENED] = None
+    given = st.session_state.get(_UPLOAD)
+    text = given.getvalue() if given is not None else st.session_state.get(_PASTED) or ""
+    lm = session.language_model()
+    try:
+        file = tree_file.read(text, lm)
+        if len(file.prompt) > session.MAX_CHARACTERS:
+            raise ValueError(
+                f"the prompt in this file has {len(file.prompt):,} characters; the limit is {session.MAX_CHARACTERS:,}."
+            )
+    except ValueError as error:
+        st.session_state[_REFUSED] = str(error)
+        return
+    st.session_state["prompt"] = file.prompt
+    st.session_state[_PASTED] = ""
+    run = runs.current(lm, session.encoding(file.prompt))
+    run.stop()
+    st.session_state[_OPENING] = (run, Background(file.restore(run.tree), session.forward_lock()))
+
+
+def _watch(job: Background[Restored]) -> None:
+    running, latest = job.running, job.latest
+    if not running:
+        st.rerun()  # the whole page: the tree has grown
+    done = latest.done / max(latest.total, 1) if latest else 0.0
+    st.progress(done, text=_("Opening the file: computing every distribution anew …"))
+    st.button(_("Stop"), key="generation.opening.stop", icon=":material/stop:", on_click=job.stop)
+
+
+def _finish(run: GenerationRun, job: Background[Restored]) -> None:
+    latest = job.latest
+    st.session_state[_OPENING] = None
+    st.session_state[_REFUSED] = job.error or None
+    if latest is not None:
+        if latest.done == latest.total:
+            run.node, run.tip = latest.present, latest.tip
+        st.session_state[_OPENED] = (latest.done, latest.difference)
+        st.session_state[runs.SELECTED] = None

@@ -1,0 +1,98 @@
+"""Long work of this page: begun with a button, done in a thread, shown as far as it has come, kept for the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+import streamlit as st
+
+from lmcore.generation.background import Background
+from pages.common import session
+from pages.common.text import _
+
+_JOBS = "generation.jobs"  # (name, what it was asked) -> the work, the latest last
+_MAX_JOBS = 12
+_REFRESH = 0.3  # seconds between two looks
+_AT_ONCE = 0.4  # seconds; what is done by then never shows a bar
+
+Question = Hashable
+
+
+def find(name: str, question: Question) -> Background[Any] | None:
+    """Return the work that answers a question, finished or not."""
+    return st.session_state.get(_JOBS, {}).get((name, question))
+
+
+def start(name: str, question: Question, work: Callable[[], Iterator[Any]]) -> Background[Any]:
+    """Begin to answer a question; work under the same name that is still running stops."""
+    jobs: dict[tuple[str, Question], Background[Any]] = st.session_state.setdefault(_JOBS, {})
+    for (other, _question), job in jobs.items():
+        if other == name:
+            job.stop()
+    jobs.pop((name, question), None)
+    job = jobs[name, question] = Background(work(), session.forward_lock())
+    for old in list(jobs)[:-_MAX_JOBS]:
+        jobs.pop(old).stop()
+    return job
+
+
+def button(name: str, question: Question, label: str, work: Callable[[], Iterator[Any]], *, at_once: bool) -> None:
+    """Show the button that begins the work, or stops it.
+
+    Args:
+        name: of this kind of work; unique on the page.
+        question: everything the answer depends on.
+        label: what the button says.
+        work: makes the iterator that does it.
+        at_once: begin without being asked, for work that takes no time worth waiting for.
+    """
+    job = find(name, question)
+    if job is None and at_once:
+        job = start(name, question, work)
+        job.join(_AT_ONCE)
+    if job is not None and job.running:
+        st.button(_("Stop"), key=f"generation.{name}.stop", icon=":material/stop:", on_click=job.stop, width="stretch")
+        return
+    st.button(
+        label,
+        key=f"generation.{name}.start",
+        icon=":material/play_arrow:",
+        type="secondary" if job is not None else "primary",
+        on_click=start,
+        args=(name, question, work),
+        width="stretch",
+    )
+
+
+def show(name: str, question: Question, share: Callable[[Any], float], draw: Callable[[Any, bool], None]) -> None:
+    """Draw what the work has found, again and again until it has ended.
+
+    Args:
+        name, question: as given to `button`.
+        share: how much of it is done, from 0 to 1, given what is known so far.
+        draw: draws what is known so far; it is also told whether that is all.
+    """
+    job = find(name, question)
+    if job is not None:
+        running = job.running
+        st.fragment(_watch, run_every=_REFRESH if running else None)(job, running, share, draw)
+
+
+def _watch(
+    job: Background[Any], was_running: bool, share: Callable[[Any], float], draw: Callable[[Any, bool], None]
+) -> None:
+    running, latest = job.running, job.latest
+    if was_running and not running:
+        st.rerun()  # the whole page: the button and what follows the picture have to know
+    if running:
+        done = 0.0 if latest is None else min(max(share(latest), 0.0), 1.0)
+        told = _("Stopping …") if job.stopped else _("Working: {percent} %").format(percent=round(100 * done))
+        st.progress(done, text=told)
+    elif job.error:
+        st.error(_("This could not be finished; what was reached is shown."))
+        st.code(job.error, language=None, wrap_lines=True)
+    elif job.stopped:
+        st.caption(_("Stopped before the end; what was reached is shown."))
+    if latest is not None:
+        draw(latest, not running)
