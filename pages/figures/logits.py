@@ -121,6 +121,13 @@ def followed(
     return tilt(figure)
 
 
+def losses(bits: ArrayLike, labels: Sequence[str], title: str) -> go.Figure:
+    """Return bits per token of some texts, as bars."""
+    figure = theme.bars(bits, labels, kind="amount")
+    figure.update_layout(xaxis_title_text=title)
+    return figure
+
+
 def dimensions(parts: ArrayLike, indices: Sequence[int], title: str) -> go.Figure:
     """Return what some dimensions add to a logit, as bars labelled by their index in d_model."""
     figure = roomy(theme.bars(parts, [f"#{index}" for index in indices], kind="signed"))

@@ -11,8 +11,9 @@ from pages.live.model_map import model_map
 from pages.stages.blocks import attention, interventions, mlp, residual, tensors
 from pages.stages.blocks.chosen import Chosen
 from pages.stages.blocks.diagram import diagram, shape_line
+from pages.stages.embedding import sentences
 
-VIEWS = ("attention", "residual", "mlp", "switched", "tensors")
+VIEWS = ("attention", "residual", "mlp", "switched", "context", "tensors")
 
 
 def choose(key: str, value: int | str) -> None:
@@ -38,7 +39,7 @@ page.header(
 found = session.require_tokens()
 lm = session.language_model()
 config, length = lm.config, len(found.ids)
-titles = (_("Attention"), _("Residual stream"), _("MLP"), _("Interventions"), _("All tensors"))
+titles = (_("Attention"), _("Residual stream"), _("MLP"), _("Interventions"), _("Context"), _("All tensors"))
 names = dict(zip(VIEWS, titles, strict=True))
 
 
@@ -99,6 +100,14 @@ view = widgets.choice("blocks.view", _("Look at"), VIEWS, "attention", format_fu
 layer, head = min(max(link.remember("layer", 0, int), 0), config.n_layers - 1), 0
 if view == "switched":
     interventions.show(lm, found)
+elif view == "context":
+    st.markdown(
+        _(
+            "One token in two sentences: its row of the table is the same, and attention makes its vector another "
+            "from block to block."
+        )
+    )
+    sentences.show(lm)
 else:
     layer, head = show_pass(view)
 

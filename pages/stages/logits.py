@@ -10,14 +10,13 @@ from lmcore.analysis import score
 from lmcore.distribution import top
 from pages.common import page, session, widgets
 from pages.common.text import _
-from pages.stages.logits import dot_product, lens, next_token, parts, whole_text
+from pages.stages.logits import dot_product, lens, next_token, parts, several, whole_text
 from pages.stages.logits.chosen import Chosen
 from pages.stages.logits.tokens import token_field
 
-VIEWS = ("next", "text", "dot", "lens", "parts")
-titles = dict(
-    zip(VIEWS, (_("Next token"), _("Whole text"), _("h · e"), _("Logit lens"), _("Why this token")), strict=True)
-)
+VIEWS = ("next", "text", "several", "dot", "lens", "parts")
+names = (_("Next token"), _("Whole text"), _("Several texts"), _("h · e"), _("Logit lens"), _("Why this token"))
+titles = dict(zip(VIEWS, names, strict=True))
 
 page.header(
     _("LM head and logits"),
@@ -37,66 +36,77 @@ tied = _("W has {n} numbers; it is the embedding table E used a second time.")
 untied = _("W has {n} numbers of its own; it is not tied to the embedding table.")
 st.caption((tied if config.tie_embeddings else untied).format(n=n_numbers))
 view = widgets.choice("logits.view", _("Look at"), VIEWS, "next", format_func=titles.__getitem__)
-if view in ("dot", "lens", "parts"):
-    session.trace()  # its pass gives the logits too
-logits = session.logits()
-explanation = st.container()
-controls, picture = page.workbench()
-with controls:
-    uniform = math.log2(config.vocab_size)
-    bits = [0.0, *score(logits, found.ids).bits.tolist()] if length > 1 else [0.0]
-    position = widgets.position_picker(
-        label=_(
-            "Position: choose a token. The fuller its colour, the more it surprised the model; full is {bits} bits, "
-            "a blind guess."
-        ).format(bits=f"{uniform:.1f}"),
-        strength=[value / uniform for value in bits],
-    )
-    best = top(logits[position], 2).ids.tolist()
-    target = token_field("target", _("Token to follow"), lm.tokenizer, best[0])
-    rival = (
-        token_field("rival", _("Compare with"), lm.tokenizer, best[1 if target != best[1] else 0])
-        if view == "parts"
-        else best[1]
-    )
-    chosen = Chosen(lm, found, logits, position, target, rival)
-    count = next_token.count_picker() if view == "next" else whole_text.count_picker() if view == "text" else 0
-    quantity = lens.quantity_picker() if view == "lens" else ""
-    split = parts.of_picker() if view == "parts" else ""
 
-if view == "next":
-    with picture:
-        next_token.show(chosen, count)
-    page.snippet(next_token.snippet(chosen, count))
-elif view == "text":
-    with picture:
-        whole_text.show(chosen)
-    whole_text.table(chosen, count)
-    page.snippet(whole_text.snippet(chosen))
-elif view == "dot":
-    hidden = session.trace()["hidden_state"][position]
-    out = dot_product.readout(chosen, hidden)
-    with explanation:
-        page.equation(dot_product.equation(chosen, out))
-    with picture:
-        dot_product.show(chosen, out)
-    dot_product.check_rankings(out, chosen)
-    dot_product.important_dimensions(chosen, hidden)
-    page.snippet(dot_product.snippet(chosen))
-elif view == "lens":
-    layers = lens.layers_of(chosen, session.trace())
-    with picture:
-        lens.show(chosen, layers, quantity)
-    lens.table(chosen, layers)
-    page.snippet(lens.snippet(chosen))
+
+def show_prompt(view: str) -> None:
+    """Show a view of the prompt's logits, its controls beside it."""
+    if view in ("dot", "lens", "parts"):
+        session.trace()  # its pass gives the logits too
+    logits = session.logits()
+    explanation = st.container()
+    controls, picture = page.workbench()
+    with controls:
+        uniform = math.log2(config.vocab_size)
+        bits = [0.0, *score(logits, found.ids).bits.tolist()] if length > 1 else [0.0]
+        position = widgets.position_picker(
+            label=_(
+                "Position: choose a token. The fuller its colour, the more it surprised the model; full is "
+                "{bits} bits, a blind guess."
+            ).format(bits=f"{uniform:.1f}"),
+            strength=[value / uniform for value in bits],
+        )
+        best = top(logits[position], 2).ids.tolist()
+        target = token_field("target", _("Token to follow"), lm.tokenizer, best[0])
+        rival = (
+            token_field("rival", _("Compare with"), lm.tokenizer, best[1 if target != best[1] else 0])
+            if view == "parts"
+            else best[1]
+        )
+        chosen = Chosen(lm, found, logits, position, target, rival)
+        count = next_token.count_picker() if view == "next" else whole_text.count_picker() if view == "text" else 0
+        colour = whole_text.colour_picker() if view == "text" else ""
+        quantity = lens.quantity_picker() if view == "lens" else ""
+        split = parts.of_picker() if view == "parts" else ""
+
+    if view == "next":
+        with picture:
+            next_token.show(chosen, count)
+        page.snippet(next_token.snippet(chosen, count))
+    elif view == "text":
+        with picture:
+            whole_text.show(chosen, colour)
+        whole_text.table(chosen, count)
+        page.snippet(whole_text.snippet(chosen))
+    elif view == "dot":
+        hidden = session.trace()["hidden_state"][position]
+        out = dot_product.readout(chosen, hidden)
+        with explanation:
+            page.equation(dot_product.equation(chosen, out))
+        with picture:
+            dot_product.show(chosen, out)
+        dot_product.check_rankings(out, chosen)
+        dot_product.important_dimensions(chosen, hidden)
+        page.snippet(dot_product.snippet(chosen))
+    elif view == "lens":
+        layers = lens.layers_of(chosen, session.trace())
+        with picture:
+            lens.show(chosen, layers, quantity)
+        lens.table(chosen, layers)
+        page.snippet(lens.snippet(chosen))
+    else:
+        attribution = parts.attribution(chosen, session.trace())
+        with explanation:
+            page.equation(parts.equation(attribution, split))
+        with picture:
+            parts.show(chosen, attribution, split)
+        parts.table(chosen, attribution)
+        page.snippet(parts.snippet(chosen))
+
+
+if view == "several":
+    several.show(lm)
 else:
-    attribution = parts.attribution(chosen, session.trace())
-    with explanation:
-        page.equation(parts.equation(attribution, split))
-    with picture:
-        parts.show(chosen, attribution, split)
-    parts.table(chosen, attribution)
-    page.snippet(parts.snippet(chosen))
+    show_prompt(view)
 
 page.try_next(
     page.Suggestion(

@@ -282,3 +282,42 @@ def test_the_snippet_runs_as_it_stands_and_gives_the_pages_numbers(view: str, pr
         np.testing.assert_allclose(
             found.contributions[:, 0], app.dataframe[0].value.iloc[: len(found.components), 1].astype(float), atol=1e-4
         )
+
+
+# Several texts
+
+TEXTS_PASTED = "The weather today is nice\n\n好\nThe king <b>$x$ :red[y]\n"
+
+
+def test_several_texts_are_scored_and_bad_lines_are_named() -> None:
+    app = run("logits", lang="en", **{"logits.view": "several"})
+    assert not app.exception and "then press the button" in shown(app)
+    app.text_area(key="several.pasted").set_value(TEXTS_PASTED).run()
+    app.button(key="several.start").click().run()
+    assert not app.exception and not app.error
+    table = app.dataframe[0].value
+    assert list(table["Line"]) == [1, 4]
+    assert "Line 3: one token alone" in shown(app)
+    lm = lmcore.load("small-world")
+    texts = [line for line in TEXTS_PASTED.splitlines() if len(line) > 1]
+    losses, nats = [], []
+    for text in texts:
+        ids = lm.tokenizer.encode(text).ids
+        probs = softmax(lm(ids).double().numpy())
+        nats.append(-np.log(probs[np.arange(len(ids) - 1), ids[1:]]))
+        losses.append(nats[-1].mean())
+    np.testing.assert_allclose(table["Loss (nats per token)"], losses, rtol=1e-5)
+    np.testing.assert_allclose(table["Perplexity"], np.exp(losses), rtol=1e-5)
+    assert float(app.metric[1].value) == pytest.approx(np.concatenate(nats).mean(), abs=1e-4)
+
+
+def test_nothing_to_score_cannot_be_started() -> None:
+    app = run("logits", lang="zh", **{"logits.view": "several"})
+    app.text_area(key="several.pasted").set_value(" \n \n").run()
+    assert not app.exception and app.button(key="several.start").disabled
+
+
+@pytest.mark.parametrize("colour", ["surprisal", "probability", "rank"])
+def test_the_text_is_coloured_by_any_measure(colour: str) -> None:
+    app = run("logits", lang="en", prompt=PROMPT, **{"logits.view": "text", "logits.colour": colour})
+    assert not app.exception and app.session_state["logits.colour"] == colour

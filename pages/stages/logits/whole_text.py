@@ -12,6 +12,8 @@ from lmcore.analysis import ranks, score, token_probs, top_tokens
 from pages.common import page, widgets
 from pages.common.text import _, visible
 from pages.figures import logits as figures
+from pages.figures.theme import fmt_probability
+from pages.live.generated_text import TextToken, generated_text
 from pages.stages.logits.chosen import Chosen, grammar
 
 
@@ -20,11 +22,20 @@ def count_picker() -> int:
     return widgets.slider("logits.top", _("Top tokens per position"), 1, 10, 3)
 
 
-def show(chosen: Chosen) -> None:
+def colour_picker() -> str:
+    """Let the reader choose what colours the text."""
+    names = {"surprisal": _("Surprisal"), "probability": _("Probability"), "rank": _("Rank")}
+    return widgets.choice(
+        "logits.colour", _("Text coloured by"), list(names), "surprisal", format_func=names.__getitem__
+    )
+
+
+def show(chosen: Chosen, colour: str) -> None:
     """Show loss and perplexity, where the text surprised, and one token followed."""
     if len(chosen.found.ids) < 2:
         st.info(_("One token alone has no surprisal: nothing foresees the first. Type more above."))
     else:
+        _coloured(chosen, colour)
         _surprise(chosen)
     probs = token_probs(chosen.logits, chosen.target).numpy()
     places = ranks(chosen.logits, chosen.logits.new_full((len(chosen.logits),), chosen.target).long()).tolist()
@@ -34,6 +45,35 @@ def show(chosen: Chosen) -> None:
         figures.followed(chosen.labels, probs, places, (_("Position"), _("Probability")), _("Rank")),
         "followed",
         _("Line: the probability of the followed token after every position."),
+    )
+
+
+def _coloured(chosen: Chosen, colour: str) -> None:
+    """Show the text, each token coloured by how it was foreseen."""
+    scores, size = score(chosen.logits, chosen.found.ids), chosen.config.vocab_size
+    numbers, strengths = {
+        "surprisal": ([f"{bits:.1f}" for bits in scores.bits.tolist()], scores.bits / math.log2(size)),
+        "probability": ([f"{100 * p:.0f} %" for p in scores.probs.tolist()], scores.probs),
+        "rank": ([f"{rank:,}" for rank in scores.ranks.tolist()], scores.ranks.double().log() / math.log(size)),
+    }[colour]
+    first, *others = chosen.found.tokens
+    hint = _("P {p}, rank {rank}, {bits} bits")
+    foreseen = [
+        TextToken(
+            token, number, min(strength, 1.0), hint.format(p=fmt_probability(p), rank=f"{rank:,}", bits=f"{bits:.3f}")
+        )
+        for token, number, strength, p, rank, bits in zip(
+            others, numbers, strengths.tolist(), scores.probs.tolist(), scores.ranks.tolist(), scores.bits.tolist(),
+            strict=True,
+        )
+    ]  # fmt: skip
+    generated_text([TextToken(first, kind="prompt"), *foreseen], key="coloured-text", label=_("The coloured text"))
+    st.caption(
+        {
+            "surprisal": _("The fuller the colour, the more bits the token surprised by; full is a blind guess."),
+            "probability": _("The fuller the colour, the more probable the token was."),
+            "rank": _("Without colour: the model's first choice. The fuller, the farther down its list (logarithmic)."),
+        }[colour]
     )
 
 

@@ -1,0 +1,170 @@
+"""Several texts scored one after another, from a pasted list or a file."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from lmcore import LanguageModel
+from lmcore.analysis.background import BackgroundReading
+from lmcore.analysis.texts import MAX_CHARACTERS, Line, ScoredText, read_texts, score_texts
+from pages.common import page, session
+from pages.common.text import _, language, ngettext, visible
+from pages.figures import logits as figures
+
+MAX_TEXTS = 1000
+_DRAWN = 30
+_REFRESH = 1.0  # seconds between two looks at the reading
+_READING = "several.reading"  # (model, lines) and the reading under way or done
+_PASTED = "several.pasted"
+_EXAMPLES = {
+    "en": "The weather today is nice\nThe weather today is cat\nTom likes Mary",
+    "zh": "今天天气很好\n今天天气苹果\n小明喜欢小红",
+}
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view."""
+    controls, picture = page.workbench()
+    with controls:
+        lines = _lines()
+        buttons = st.container()
+    key = (lm.name, tuple(lines))
+    kept, reading = st.session_state.get(_READING, (None, None))
+    if kept != key and reading is not None:
+        reading.stop()
+        del st.session_state[_READING]
+        reading = None
+    with buttons:
+        if reading is not None and reading.running:
+            st.button(_("Stop"), key="several.stop", on_click=reading.stop, width="stretch")
+        else:
+            st.button(
+                _("Score them"), key="several.start", type="primary", on_click=_start, args=(lm, lines), width="stretch",
+                disabled=not lines,
+            )  # fmt: skip
+    with picture:
+        if reading is None:
+            st.info(_("Paste texts, one a line, or choose a file; then press the button."))
+        else:
+            st.fragment(_watch, run_every=_REFRESH if reading.running else None)(lm, reading, reading.running)
+    page.snippet(_snippet(lm, lines))
+
+
+def _lines() -> list[Line]:
+    """Let the reader paste texts or choose a file, and return the texts."""
+    file = st.file_uploader(
+        _("A file: .txt with one text a line, or .csv with a column named text"),
+        type=["txt", "csv"],
+        max_upload_size=1,
+        key="several.file",
+    )
+    st.session_state.setdefault(_PASTED, _EXAMPLES[language()])
+    pasted = st.text_area(
+        _("Or a list, one text a line"), key=_PASTED, height=200, max_chars=200_000, persist_state="session",
+        disabled=file is not None,
+    )  # fmt: skip
+    if file is None:
+        lines = read_texts(pasted.encode("utf-8", "replace"))
+    else:
+        lines = read_texts(file.getvalue(), file.name.lower().endswith(".csv"))
+    told = ngettext("{n} text", "{n} texts", len(lines)).format(n=f"{len(lines):,}")
+    if len(lines) > MAX_TEXTS:
+        told += " · " + _("only the first {n} are scored").format(n=f"{MAX_TEXTS:,}")
+    st.caption(told)
+    return lines[:MAX_TEXTS]
+
+
+def _start(lm: LanguageModel, lines: list[Line]) -> None:
+    reading = BackgroundReading(lambda: score_texts(lm, lines), len(lines), session.forward_lock())
+    reading.join(0.5)  # a few short texts are done before anyone would read a progress bar
+    st.session_state[_READING] = ((lm.name, tuple(lines)), reading)
+
+
+def _watch(lm: LanguageModel, reading: BackgroundReading[ScoredText], was_running: bool) -> None:
+    """Draw what there is so far; runs by itself again and again until the reading has ended."""
+    running, found = reading.running, reading.results
+    if running or len(found) < reading.total:
+        st.progress(len(found) / reading.total, f"{len(found):,} / {reading.total:,}")
+    if reading.error:
+        st.error(reading.error)
+    _say_problems(lm, found)
+    scored = [text for text in found if text.scores is not None]
+    if scored:
+        _summary(scored)
+        _table(scored)
+    if was_running and not running:
+        st.rerun()  # the whole page, once: the button changes
+
+
+def _say_problems(lm: LanguageModel, found: list[ScoredText]) -> None:
+    reasons = {
+        "not UTF-8": _("not UTF-8 text"),
+        "not CSV": _("not a CSV row"),
+        "one token": _("one token alone, which nothing foresees"),
+        "too long": _("longer than {characters:,} characters or the context of {n:,} tokens").format(
+            characters=MAX_CHARACTERS, n=lm.config.context_length
+        ),
+    }
+    bad = [text for text in found if text.problem]
+    if bad:
+        shown = [
+            _("Line {n}: {reason} · {text}").format(
+                n=text.line.number, reason=reasons[text.problem], text=visible(text.line.text[:40])
+            )
+            for text in bad[:10]
+        ]
+        if len(bad) > len(shown):
+            shown.append(_("and {n} more").format(n=len(bad) - len(shown)))
+        st.text(_("Not scored:") + "\n" + "\n".join(shown))
+
+
+def _summary(scored: list[ScoredText]) -> None:
+    nats = np.concatenate([text.scores.nats.numpy() for text in scored if text.scores])
+    tokens, loss, perplexity = st.columns(3)
+    tokens.metric(_("Tokens foreseen"), f"{len(nats):,}")
+    loss.metric(_("Loss (nats per token)"), f"{nats.mean():.4f}")
+    perplexity.metric(_("Perplexity"), f"{math.exp(nats.mean()):.3f}")
+    worst = sorted(scored, key=lambda text: -text.scores.loss if text.scores else 0.0)[:_DRAWN]
+    page.figure(
+        figures.losses(
+            [text.scores.bits.mean().item() for text in worst if text.scores],
+            [f"{text.line.number}: {visible(text.line.text)}" for text in worst],
+            _("Bits per token"),
+        ),
+        "several-bars",
+        _("Bars: how many bits a token of each text surprised the model by, the most surprising text on top."),
+    )
+    if len(scored) > len(worst):
+        st.caption(_("Drawn are the {n} texts of largest loss; the table has all.").format(n=len(worst)))
+
+
+def _table(scored: list[ScoredText]) -> None:
+    rows = [(text, text.scores) for text in scored if text.scores is not None]
+    frame = pd.DataFrame(
+        {
+            _("Line"): [text.line.number for text, _scores in rows],
+            _("Text"): [visible(text.line.text) for text, _scores in rows],
+            _("Tokens"): [text.n_tokens for text, _scores in rows],
+            _("Loss (nats per token)"): [scores.loss for _text, scores in rows],
+            _("Perplexity"): [scores.perplexity for _text, scores in rows],
+            _("Surprisal (bits)"): [scores.bits.sum().item() for _text, scores in rows],
+            _("Largest surprisal (bits)"): [scores.bits.max().item() for _text, scores in rows],
+        }
+    )
+    page.numbers_table(frame, "texts", dict.fromkeys(frame.columns[3:], "number"))
+
+
+def _snippet(lm: LanguageModel, lines: list[Line]) -> str:
+    shown = [line.text for line in lines[:3]]
+    return (
+        "import lmcore\n"
+        "from lmcore.analysis.texts import read_texts, score_texts\n"
+        f"lm = lmcore.load({lm.name!r})\n"
+        f"lines = read_texts({chr(10).join(shown)!r}.encode())    # or the bytes of a file\n"
+        "for found in score_texts(lm, lines):\n"
+        "    print(found.line.number, found.problem or (found.scores.loss, found.scores.perplexity))"
+    )
