@@ -29,6 +29,7 @@ class Candidates:
         ids: `[n]` int64, ascending; None while all V tokens survive.
         temperature: What the logits are divided by; more than 0.
         ranked: Whether a top-k has put the survivors in order of probability (exllamav2's top-p depends on it).
+        known_weights: `[n]` float64, in proportion to the probabilities, where the stage that kept them had them.
     """
 
     vocab_size: int
@@ -36,6 +37,7 @@ class Candidates:
     ids: Tensor | None = None
     temperature: float = 1.0
     ranked: bool = False
+    known_weights: Tensor | None = None
 
     @classmethod
     def start(cls, logits: ArrayLike) -> Candidates:
@@ -77,6 +79,8 @@ class Candidates:
     @cached_property
     def probs(self) -> Tensor:
         """Probabilities of the survivors, `[n]` float64, summing to 1."""
+        if self.known_weights is not None:
+            return self.known_weights / self.known_weights.sum()
         return torch.softmax(self.below_max(), dim=0)
 
     def dense(self) -> Tensor:
@@ -85,10 +89,11 @@ class Candidates:
             return self.probs
         return torch.zeros(self.vocab_size, dtype=torch.float64).index_copy_(0, self.ids, self.probs)
 
-    def keep(self, positions: Tensor) -> Candidates:
-        """Those at the given positions (ascending, of 0..n-1) only."""
+    def keep(self, positions: Tensor, weights: Tensor | None = None) -> Candidates:
+        """Those at the given positions (ascending, of 0..n-1) only; `weights`, where known, are those of all n."""
         ids = positions if self.ids is None else self.ids[positions]
-        return Candidates(self.vocab_size, self.logits[positions], ids, self.temperature, self.ranked)
+        known = None if weights is None else weights[positions]
+        return Candidates(self.vocab_size, self.logits[positions], ids, self.temperature, self.ranked, known)
 
     def keep_where(self, mask: Tensor) -> Candidates:
         """Those where the mask `[n]` is true only."""
@@ -96,7 +101,7 @@ class Candidates:
 
     def heated(self, temperature: float) -> Candidates:
         """The same tokens with their logits divided by the temperature, more than 0."""
-        return replace(self, temperature=self.temperature * temperature)
+        return replace(self, temperature=self.temperature * temperature, known_weights=None)
 
     def edited(self, token_ids: Tensor, change: str, amounts: Tensor) -> Candidates:
         """The same tokens with some logits changed; a logit of -inf takes its token out of play.
@@ -116,7 +121,7 @@ class Candidates:
         old = logits[positions]
         new = old + amounts if change == "add" else torch.where(old > 0, old / amounts, old * amounts)
         logits[positions] = new
-        return replace(self, logits=logits, temperature=1.0)._possible()
+        return replace(self, logits=logits, temperature=1.0, known_weights=None)._possible()
 
     def _possible(self) -> Candidates:
         """Leave out tokens at -inf; refuse logits that overflowed."""

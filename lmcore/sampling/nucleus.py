@@ -68,8 +68,10 @@ def _around_boundary(
     if len(scores) > SORT_AT_ONCE:
         low, high = (bound.item() for bound in torch.aminmax(scores))
         width = min(high - low, WIDEST)
-        if width > 1e-100:  # else all scores are equal
-            buckets = (high - scores).mul_((BUCKETS - 1) / width).clamp_(max=BUCKETS - 1).to(torch.int32)
+        if width > 1e-30:  # else all scores are equal, or as good as equal: they are sorted
+            # float32 will do: it rounds, but never puts a lower score into an earlier bucket.
+            depths = scores.to(torch.float32).neg_().add_(high)
+            buckets = depths.mul_((BUCKETS - 1) / width).clamp_(0, BUCKETS - 1).to(torch.int32)
             sums = torch.bincount(buckets, weights=weights, minlength=BUCKETS).cumsum(0)
             crossing = min(int(torch.searchsorted(sums / total, mass, right=boundary == "exceed")), BUCKETS - 1)
             before = sums[crossing - 1].item() if crossing else 0.0

@@ -152,11 +152,13 @@ def top_p(tokens: Candidates, settings: SamplingSettings, history: History) -> R
         arrival = torch.arange(len(tokens))
         if tokens.ranked:  # that engine's top-k leaves them by falling probability, of equal ones the higher id first
             arrival = len(tokens) - 1 - torch.sort(tokens.logits.flip(0), descending=True, stable=True).indices
-        positions = fit_within(tokens.weights(), p, arrival)
+        weights = tokens.weights()
+        positions = fit_within(weights, p, arrival)
     else:
         below_max = tokens.below_max()
-        positions = first_until_mass(below_max, below_max.exp(), p, ties=rules.top_p_ties)
-    return tokens.keep(positions), Note(TOP_P_ZERO) if p == 0 else NOTHING
+        weights = below_max.exp()
+        positions = first_until_mass(below_max, weights, p, ties=rules.top_p_ties)
+    return tokens.keep(positions, weights), Note(TOP_P_ZERO) if p == 0 else NOTHING
 
 
 def min_p(tokens: Candidates, settings: SamplingSettings, history: History) -> Result:

@@ -135,6 +135,8 @@ def why(first: SamplingSettings, second: SamplingSettings) -> list[str]:
                 )
     rules = [says(settings.rules) for settings in (first, second)]
     for name in common:
+        if name == "temperature" and first.temperature >= max(s.rules.greedy_below for s in (first, second)) > 0:
+            continue  # where greedy begins makes no difference here
         ours, theirs = (told.get(name, _("counts all tokens")) for told in rules)
         if name in rules[0].keys() | rules[1].keys() and ours != theirs:
             reasons.append(

@@ -255,3 +255,14 @@ def test_logit_bias_adds_and_bans():
 def test_edits_that_cannot_be_are_refused(settings, history, message):
     with pytest.raises(ValueError, match=message):
         reshape(np.array(oracles.WORKED) * 100, settings, history)
+
+
+@pytest.mark.parametrize("t", [1e-40, 1e-3, 1.0, 1e20, 1e40])
+def test_a_nucleus_of_many_tokens_is_right_at_any_temperature(t):
+    # Beyond 4,096 tokens the boundary is looked for in buckets; a score may then be far too small or large for float32.
+    logits = torch.randn(6000, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    kept = set(reshape(logits, SamplingSettings(temperature=t, top_p=0.5)).kept_ids.tolist())
+    weights = np.exp((logits.numpy() - logits.numpy().max()) / t)
+    order = oracles.by_probability(logits.tolist())
+    n = int(np.searchsorted(np.cumsum(weights[order]) / weights.sum(), 0.5)) + 1
+    assert kept == set(order[:n])
