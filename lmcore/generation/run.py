@@ -119,13 +119,15 @@ class GenerationRun:
         self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
         self._thread.start()
 
-    def ask_to_stop(self) -> None:
-        """Stop after the token being drawn now, and do not wait for it."""
+    def ask_to_stop(self, patience: float = 0.0) -> None:
+        """Stop after the token being drawn now, and wait for it no longer than `patience` seconds."""
         self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(patience)
 
     def stop(self) -> None:
         """Stop after the token being drawn now, and wait for it; `start` goes on from there."""
-        self.ask_to_stop()
+        self._stopping.set()
         if self._thread is not None:
             self._thread.join()
 

@@ -1,6 +1,7 @@
 """The generation page in a real browser: run, stop, rewind, branch, look elsewhere, and come back."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -131,3 +132,90 @@ def test_hostile_text_is_shown_as_it_is(open_page: OpenPage) -> None:
     run_to_the_end(page)
     assert page.locator(".generated img, .stCode img").count() == 0
     expect(page.locator(".stCode").first).to_contain_text("<img src=x onerror=alert(1)>")
+
+
+def branch_list(page: Page) -> Locator:
+    return page.locator("[class*=st-key-generation-branch-]")
+
+
+def begin_a_branch(page: Page, number: int, position: int) -> None:
+    choose(page, number, position)
+    press(page, "take")
+    expect(page.locator(".generated .taken")).to_have_count(1, timeout=WAIT)
+
+
+def test_a_branch_is_named_pruned_and_put_back(page: Page) -> None:
+    run_to_the_end(page)
+    begin_a_branch(page, 2, position=4)
+    branch = text(page)
+    page.get_by_label("Name of the branch in view").fill("<b>mine</b>")
+    page.get_by_label("Name of the branch in view").press("Enter")
+    settle(page)
+    expect(branch_list(page).nth(1)).to_contain_text("<b>mine</b>", timeout=WAIT)
+    press(page, "prune")
+    expect(branch_list(page)).to_have_count(0, timeout=WAIT)  # one branch needs no list
+    press(page, "undo")
+    expect(branch_list(page)).to_have_count(2, timeout=WAIT)
+    assert text(page) == branch
+    expect(page.get_by_label("Name of the branch in view")).to_have_value("<b>mine</b>", timeout=WAIT)
+
+
+def test_a_tree_is_saved_and_opened_by_someone_else(page: Page, open_page: OpenPage, tmp_path: Path) -> None:
+    run_to_the_end(page)
+    begin_a_branch(page, 2, position=4)
+    seen = text(page)
+    page.get_by_text("Save and open").click(timeout=WAIT)
+    with page.expect_download(timeout=WAIT) as download:
+        page.get_by_role("button", name="Save the tree as JSON").click(timeout=WAIT)
+    file = tmp_path / "tree.json"
+    download.value.save_as(file)
+
+    other = open_page("/generation?prompt=Something%20else")
+    other.get_by_text("Save and open").click(timeout=WAIT)
+    other.locator("input[type=file]").set_input_files(file)
+    expect(button(other, "open")).to_be_enabled(timeout=WAIT)
+    press(other, "open")
+    expect(branch_list(other)).to_have_count(2, timeout=WAIT)
+    expect(tokens(other)).to_have_count(len(seen), timeout=WAIT)
+    assert text(other) == seen
+    assert other.get_by_label("Prompt", exact=True).input_value() == "The king"
+
+    file.write_text(file.read_text(encoding="utf-8").replace('"small-world"', '"<img src=x>"'), encoding="utf-8")
+    third = open_page("/generation?prompt=Something%20else")
+    third.get_by_text("Save and open").click(timeout=WAIT)
+    third.locator("input[type=file]").set_input_files(file)
+    expect(button(third, "open")).to_be_enabled(timeout=WAIT)
+    press(third, "open")
+    expect(third.get_by_text("The file was not opened; nothing has changed.")).to_be_visible(timeout=WAIT)
+    expect(third.get_by_text("it was made with the model '<img src=x>'")).to_be_visible(timeout=WAIT)
+    assert third.locator(".stCode img").count() == 0
+
+
+def test_the_search_answers_a_slider_and_draws_the_tree(open_page: OpenPage) -> None:
+    page = open_page("/generation?prompt=I%20like&generation.view=search&search.tokens=2")
+    expect(page.get_by_text("Greedy misses the more probable sentence.")).to_be_visible(timeout=WAIT)
+    expect(page.locator(".js-plotly-plot").first).to_contain_text("apples", timeout=WAIT)
+    page.get_by_role("slider", name="Tokens to look ahead").press("ArrowRight")
+    settle(page)
+    expect(page.get_by_text("1,600³ sentences")).to_be_visible(timeout=WAIT)
+
+
+def test_work_in_another_view_goes_on_and_its_result_is_kept(open_page: OpenPage) -> None:
+    page = open_page("/generation?prompt=I%20like&generation.view=many&many.texts=16&many.tokens=40")
+    page.locator(".st-key-generation-many-start button").first.click(timeout=WAIT)
+    settle(page)
+    go(page, "Tokenization")
+    page.wait_for_timeout(1000)
+    go(page, "7 · Generation")
+    expect(page.get_by_text("second: T 0.5", exact=False).first).to_be_visible(timeout=WAIT)
+    expect(page.locator(".st-key-generation-many-start button").first).to_be_visible(timeout=WAIT)
+    expect(page.get_by_role("heading", name="The numbers")).to_be_visible(timeout=WAIT)
+
+
+def test_long_work_stops_when_asked_and_keeps_what_it_found(open_page: OpenPage) -> None:
+    page = open_page("/generation?prompt=I%20like&generation.view=trap&trap.tokens=300")
+    stop = page.locator(".st-key-generation-trap-stop button").first
+    if stop.is_visible():  # on a fast machine it has ended by now
+        stop.click(timeout=WAIT)
+    expect(page.locator(".st-key-generation-trap-start button").first).to_be_visible(timeout=WAIT)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=WAIT)

@@ -64,7 +64,8 @@ def _row(run: GenerationRun, number: int, leaf: Node, in_view: bool) -> None:
 
 def _edit(run: GenerationRun, leaf: Node, leaves: list[Node]) -> None:
     """Name the branch in view, cut it off, put the last one cut off back, choose one to compare it with."""
-    name, other, prune, undo = st.columns([3, 3, 2, 2], vertical_alignment="bottom")
+    widths = [3, 3, 2, 2] if len(leaves) > 1 else [3, 0.1, 2, 2]  # without another branch there is nothing to compare
+    name, other, prune, undo = st.columns(widths, vertical_alignment="bottom")
     key = f"generation.name.{'.'.join(str(step.token_id) for step in run.tree.path(leaf)[-8:])}.{leaf.depth}"
     st.session_state[key] = run.tree.branch_name(leaf)
     name.text_input(

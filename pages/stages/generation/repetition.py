@@ -49,7 +49,7 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
         )
         go_on = widgets.toggle(
             "trap.beyond_end",
-            _("Past the end token"),
+            _("Past the end"),
             True,
             help=_("Go on where the text has ended; off: the end token ends it."),
         )

@@ -100,11 +100,13 @@ def _draw(lm: LanguageModel, prompt: Encoding, found: Searches, everything: bool
 def _verdict(lm: LanguageModel, found: Searches) -> None:
     greedy, best = found.greedy, found.found
     if best.ids == greedy.ids:
-        st.markdown(
-            _("**Greedy finds the most probable sentence here**: {text}, {p}.").format(
-                text=_said(lm, greedy), p=fmt_probability(greedy.prob)
-            )
+        proved = found.exhaustive is not None and found.exhaustive.done
+        sentence = (
+            _("**Greedy finds the most probable sentence here**: {text}, {p}.")
+            if proved
+            else _("**The beam finds nothing more probable than greedy does**: {text}, {p}.")
         )
+        st.markdown(sentence.format(text=_said(lm, greedy), p=fmt_probability(greedy.prob)))
         return
     st.markdown(
         _(
