@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -52,6 +53,37 @@ class EmbeddingGradient:
         return float(first @ second / (first.norm() * second.norm()))
 
 
+@dataclass(frozen=True)
+class SidesSummary:
+    """The two parts in short, light enough to be kept for many moments of a training.
+
+    Attributes:
+        input_norms, output_norms: [V] float32, the length of each row's part.
+        cosines: [V] float32, between the parts of each row; NaN where either is 0.
+        input_norm, output_norm, cosine: of the parts as whole matrices.
+    """
+
+    input_norms: np.ndarray
+    output_norms: np.ndarray
+    cosines: np.ndarray
+    input_norm: float
+    output_norm: float
+    cosine: float
+
+
+def summarise_sides(parts: EmbeddingGradient) -> SidesSummary:
+    """Return norms and cosines of both parts, by row and as a whole."""
+    first, second = parts.norms
+    return SidesSummary(
+        first.float().numpy(),
+        second.float().numpy(),
+        parts.cosines.float().numpy(),
+        parts.input_side.norm().item(),
+        parts.output_side.norm().item(),
+        parts.cosine,
+    )
+
+
 def split_embedding_gradient(model: Model, ids: Tensor, last_only: bool = False) -> EmbeddingGradient:
     """Split the gradient of the embedding into what the lookup and what the head send back.
 
@@ -66,12 +98,28 @@ def split_embedding_gradient(model: Model, ids: Tensor, last_only: bool = False)
     Raises:
         ValueError: for fewer than two tokens.
     """
-    apart = copy.deepcopy(model)
-    apart.head.weight = nn.Parameter(apart.head.weight.detach().clone())
+    # A second set of modules around the same storages: nothing is copied, and the model given is left alone.
+    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    apart = copy.deepcopy(model, memo=shared)
+    apart.head.weight = nn.Parameter(model.head.weight.detach())
     with torch.enable_grad():
         loss = _loss(apart, ids, last_only)
         parts = torch.autograd.grad(loss, [apart.token_embedding.weight, apart.head.weight])
     return EmbeddingGradient(*parts)
+
+
+def rows_touched(ids: Tensor) -> Tensor:
+    """Return how many different rows the lookup has used after each token [n], for ids of any shape in reading order.
+
+    Only these rows have an input-side part, so a gradient of the lookup alone may be kept sparse.
+
+    >>> rows_touched(torch.tensor([7, 2, 7, 5])).tolist()
+    [1, 2, 2, 3]
+    """
+    _, place = ids.flatten().unique(return_inverse=True)
+    first = torch.full((int(place.max()) + 1,), len(place))
+    first.scatter_reduce_(0, place, torch.arange(len(place)), "amin")
+    return torch.zeros(len(place), dtype=torch.long).index_fill_(0, first, 1).cumsum(0)
 
 
 def embedding_gradient(model: Model, ids: Tensor, last_only: bool = False) -> Tensor:

@@ -7,33 +7,44 @@ a larger one by less or not at all, and what it does to other sentences is a mat
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lmcore.distribution import rank
 from lmcore.model import Model
 
 
-def target_loss(model: Model, ids: Sequence[int]) -> Tensor:
+def target_loss(model: Model, ids: Sequence[int], last_only: bool = True) -> Tensor:
     """Return -ln P(last token | those before it) in nats, differentiable where gradients are enabled.
 
     Args:
         model: the model asked.
         ids: at least two ids; the last one is the target.
+        last_only: score the last token alone; else the mean over every token that has one before it.
 
     Raises:
         ValueError: for fewer than two ids.
     """
+    return _scored(model, ids, last_only)[0]
+
+
+def _scored(model: Model, ids: Sequence[int], last_only: bool) -> tuple[Tensor, Tensor]:
+    """Return the loss, and the logits [V] of the last token."""
     if len(ids) < 2:
         raise ValueError(f"ids has {len(ids)} tokens; a loss needs a target and at least one token before it.")
-    logits = model(torch.as_tensor(ids[:-1], dtype=torch.long))[-1]
-    return F.cross_entropy(logits, torch.tensor(ids[-1]))
+    whole = torch.as_tensor(ids, dtype=torch.long)
+    logits = model(whole[:-1])
+    if logits.dtype == torch.bfloat16:
+        logits = logits.float()  # a loss in bfloat16 has three digits
+    scored = slice(-1, None) if last_only else slice(None)
+    return F.cross_entropy(logits[scored], whole[1:][scored]), logits[-1]
 
 
-def gradients(model: Model, ids: Sequence[int]) -> dict[str, Tensor]:
+def gradients(model: Model, ids: Sequence[int], last_only: bool = True) -> dict[str, Tensor]:
     """Return the gradient of `target_loss` by parameter name; a tied matrix is listed once, as token_embedding.
 
     Nothing is stored in the model.
@@ -41,33 +52,56 @@ def gradients(model: Model, ids: Sequence[int]) -> dict[str, Tensor]:
     named = dict(model.named_parameters())
     with torch.enable_grad():
         found = torch.autograd.grad(
-            target_loss(model, ids), list(named.values()), allow_unused=True, materialize_grads=True
+            target_loss(model, ids, last_only), list(named.values()), allow_unused=True, materialize_grads=True
         )
     return dict(zip(named, found, strict=True))
 
 
 def stepped(model: Model, gradient: Mapping[str, Tensor], eta: float) -> Model:
     """Return a copy of the model with every parameter p moved to p - eta * gradient; plain SGD."""
-    moved = copy.deepcopy(model)
+    moved = _movable(model)
     with torch.no_grad():
         for name, parameter in moved.named_parameters():
-            parameter.sub_(gradient[name], alpha=eta)
+            parameter.sub_(gradient[name].to(parameter.dtype), alpha=eta)
     return moved
 
 
-def losses_along(
-    model: Model, gradient: Mapping[str, Tensor], etas: Sequence[float], ids: Sequence[int]
-) -> list[float]:
-    """Return `target_loss` in nats after a step of each size, always from the same starting point."""
+def _movable(model: Model) -> Model:
+    """Return a copy whose numbers are fine enough for small steps: bfloat16 would round them away."""
     moved = copy.deepcopy(model)
+    return moved.float() if moved.token_embedding.weight.dtype == torch.bfloat16 else moved
+
+
+@dataclass(frozen=True)
+class StepPoint:
+    """What a step of size eta gives: the loss in nats, and the target's probability and rank, 1 for the likeliest."""
+
+    eta: float
+    loss: float
+    prob: float
+    rank: int
+
+
+def points_along(
+    model: Model, gradient: Mapping[str, Tensor], etas: Sequence[float], ids: Sequence[int], last_only: bool = True
+) -> Iterator[StepPoint]:
+    """Yield what a step of each size gives, always from the same starting point; one copy of the model is moved."""
+    moved = _movable(model)
     start = dict(model.named_parameters())
-    losses = []
-    with torch.no_grad():
-        for eta in etas:
+    for eta in etas:
+        with torch.no_grad():
             for name, parameter in moved.named_parameters():
-                torch.sub(start[name], gradient[name], alpha=eta, out=parameter)
-            losses.append(target_loss(moved, ids).item())
-    return losses
+                torch.sub(start[name].to(parameter.dtype), gradient[name].to(parameter.dtype), alpha=eta, out=parameter)
+            loss, logits = _scored(moved, ids, last_only)
+        probs = logits.double().softmax(-1)
+        yield StepPoint(eta, loss.item(), probs[ids[-1]].item(), rank(probs, ids[-1]))
+
+
+def losses_along(
+    model: Model, gradient: Mapping[str, Tensor], etas: Sequence[float], ids: Sequence[int], last_only: bool = True
+) -> list[float]:
+    """Return `target_loss` in nats after a step of each size; see `points_along`."""
+    return [point.loss for point in points_along(model, gradient, etas, ids, last_only)]
 
 
 def squared_norm(gradient: Mapping[str, Tensor]) -> float:
@@ -127,23 +161,30 @@ def group_of(name: str) -> str:
 
 
 def where_it_stops_helping(
-    model: Model, gradient: Mapping[str, Tensor], ids: Sequence[int], etas: Sequence[float]
+    model: Model,
+    gradient: Mapping[str, Tensor],
+    ids: Sequence[int],
+    etas: Sequence[float],
+    last_only: bool = True,
+    losses: Sequence[float] | None = None,
 ) -> float | None:
     """Return the smallest eta at which the loss is as high as without a step; None when none of `etas` reaches that.
 
     Args:
-        model, gradient, ids: as in `losses_along`.
+        model, gradient, ids, last_only: as in `points_along`.
         etas: ascending sizes to look at; the crossing is then narrowed down to a thousandth.
+        losses: what a step of each of `etas` gives, where that is known.
     """
-    start = target_loss(model, ids).item()
-    losses = losses_along(model, gradient, etas, ids)
-    crossing = next((index for index, loss in enumerate(losses) if loss >= start and etas[index] > 0), None)
+    with torch.no_grad():
+        start = target_loss(model, ids, last_only).item()
+    known = losses_along(model, gradient, etas, ids, last_only) if losses is None else losses
+    crossing = next((index for index, loss in enumerate(known) if loss >= start and etas[index] > 0), None)
     if crossing is None:
         return None
     low, high = (etas[crossing - 1] if crossing else 0.0), etas[crossing]
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
-        if losses_along(model, gradient, [middle], ids)[0] >= start:
+        if losses_along(model, gradient, [middle], ids, last_only)[0] >= start:
             high = middle
         else:
             low = middle

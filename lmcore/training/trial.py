@@ -1,4 +1,4 @@
-"""A trial: a model small enough to learn the small world while one looks on, and what is measured of it."""
+"""A trial: a model small enough to learn a text while one looks on, and what is measured of it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmcore.analysis.embedding_gradient import split_embedding_gradient
+from lmcore.analysis.embedding_gradient import SidesSummary, split_embedding_gradient, summarise_sides
 from lmcore.config import ModelConfig, PositionEncodingName
-from lmcore.corpus import Truth, windows
+from lmcore.corpus import Truth
 from lmcore.generation import generate
 from lmcore.language_model import LanguageModel
 from lmcore.model import Model
 from lmcore.sampling import SamplingSettings
 from lmcore.tokenizer import Tokenizer
 from lmcore.training.loop import TrainingSettings, TrainingStep, next_token_loss, train
+from lmcore.training.texts import WINDOW, SmallWorldText, TrialText
 
-WINDOW = 64  # tokens of context in a training window
-HELD_OUT_SEED = 7_700_001
-HELD_OUT_WINDOWS = 16
+_SIDES_WINDOWS = 4  # held-out windows whose gradient is split
 _SEEDING = threading.Lock()  # initialisation draws from torch's one global generator
 
 
@@ -65,15 +64,17 @@ class TrialMeasurement:
     Attributes:
         loss: on held-out windows, nats per token.
         probs: for each probe prompt the model's next-token distribution, [vocab_size] float64.
-        gradient_cosine: between the input-side and the output-side part of the embedding's gradient on held-out
-            windows; they are summed when tied, and belong to two matrices when not.
+        sides: the input-side and the output-side part of the embedding's gradient on held-out windows; they are
+            summed when tied, and belong to two matrices when not.
         sample: for each probe prompt the ids of a continuation, drawn with the same random numbers every time.
+        table: the token embedding [vocab_size, d_model], float16.
     """
 
     loss: float
     probs: tuple[np.ndarray, ...]
-    gradient_cosine: float
+    sides: SidesSummary
     sample: tuple[tuple[int, ...], ...]
+    table: Tensor
 
 
 class Trial:
@@ -83,9 +84,12 @@ class Trial:
         settings: what is tried.
         tokenizer: whose ids the model learns.
         probes: prompts to follow; encoded here.
+        text: what it reads; the small world when None.
     """
 
-    def __init__(self, settings: TrialSettings, tokenizer: Tokenizer, probes: tuple[str, ...]) -> None:
+    def __init__(
+        self, settings: TrialSettings, tokenizer: Tokenizer, probes: tuple[str, ...], text: TrialText | None = None
+    ) -> None:
         self.settings = settings
         self.config = settings.config(tokenizer.vocab_size)
         self.training = TrainingSettings(
@@ -93,6 +97,7 @@ class Trial:
         )
         self.tokenizer = tokenizer
         self.probes = tuple(tuple(tokenizer.encode(text).ids) for text in probes)
+        self._text = text or SmallWorldText(tokenizer)
         self._lm: LanguageModel | None = None
         self._held_out: Tensor | None = None
 
@@ -102,9 +107,8 @@ class Trial:
             torch.manual_seed(self.settings.seed)
             model = Model(self.config)
         self._lm = LanguageModel("trial", model, self.tokenizer)
-        self._held_out = held_out_windows(self.tokenizer)
-        batches = windows(self.settings.seed, self.settings.batch_size, WINDOW, self.tokenizer)
-        return train(model, map(torch.from_numpy, batches), self.training)
+        self._held_out = self._text.held_out()
+        return train(model, self._text.batches(self.settings.seed, self.settings.batch_size), self.training)
 
     def measure(self) -> TrialMeasurement:
         """Measure the model as it is now.
@@ -117,21 +121,16 @@ class Trial:
         lm, ids = self._lm, self._held_out
         loss = next_token_loss(lm(ids[:, :-1]), ids).item()
         probs = tuple(lm(probe)[-1].double().softmax(-1).numpy() for probe in self.probes)
-        cosine = split_embedding_gradient(lm.model, ids[:4]).cosine
+        sides = summarise_sides(split_embedding_gradient(lm.model, ids[:_SIDES_WINDOWS]))
         drawn = SamplingSettings(seed=self.settings.seed)
         sample = tuple(
             tuple(step.token_id for step in generate(lm, probe, drawn, max_new_tokens=16)) for probe in self.probes
         )
-        return TrialMeasurement(loss, probs, cosine, sample)
-
-
-def held_out_windows(tokenizer: Tokenizer) -> Tensor:
-    """Return the windows no trial trains on, ids [16, 65]."""
-    return torch.from_numpy(next(windows(HELD_OUT_SEED, HELD_OUT_WINDOWS, WINDOW, tokenizer)))
+        return TrialMeasurement(loss, probs, sides, sample, lm.model.token_embedding.weight.detach().half())
 
 
 def grammar_loss(tokenizer: Tokenizer) -> float:
-    """Return what the grammar itself scores on the held-out windows, nats per token: no model can expect less."""
+    """Return what the grammar scores on the small world's held-out windows, nats per token: no model expects less."""
     truth = Truth(tokenizer)
-    ids = held_out_windows(tokenizer)
+    ids = SmallWorldText(tokenizer).held_out()
     return -sum(float(truth.log_prob(row.tolist()).sum()) for row in ids) / ids[:, 1:].numel()

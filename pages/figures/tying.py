@@ -185,7 +185,7 @@ def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str
     about = {storage: escape(text) for _name, _parameter, storage, text in held}
     colours = {storage: theme.CATEGORICAL[ord(storage) - ord("A")] for storage in storages}
 
-    figure = theme.base_figure(72 + 88 * n_rows)
+    figure = theme.base_figure(60 + 108 * n_rows)
     for name, parameter, storage, _text in held:
         ends = names[name], parameters[parameter], storages[storage]
         figure.add_scatter(

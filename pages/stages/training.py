@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.stages.training import live, records, step, two_sides
+from pages.stages.training import live, over_training, records, step, two_sides
 
-VIEWS = {"records": records.show, "live": live.show, "step": step.show, "sides": two_sides.show}
+VIEWS = {
+    "records": records.show,
+    "live": live.show,
+    "step": step.show,
+    "sides": two_sides.show,
+    "over": over_training.show,
+}
 titles = {
     "records": _("How the models learned"),
     "live": _("Train one now"),
     "step": _("One step under glass"),
     "sides": _("Two gradients of one matrix"),
+    "over": _("Both over a training"),
 }
 
 page.header(
@@ -35,9 +42,19 @@ page.try_next(
         {"training.view": "step", "training.eta": 1.0},
     ),
     page.Suggestion(
+        _("Let a model learn a text of yours, character by character."),
+        "training",
+        {"training.view": "live", "training.text": "own"},
+    ),
+    page.Suggestion(
         _("Untied: the two gradients belong to two matrices."),
         "training",
         {"training.view": "sides", "model": "small-world-untied"},
+    ),
+    page.Suggestion(
+        _("The padding row: no gradient from the lookup, one through the tied head."),
+        "tying",
+        {"tying.view": "operations", "tying.operation": "padding"},
     ),
     page.Suggestion(_("What tying saves, in parameters."), "tying"),
 )

@@ -16,6 +16,8 @@ from streamlit.testing.v1 import AppTest
 from torch.nn import functional as F
 
 import lmcore
+from lmcore.corpus import windows
+from lmcore.training import sides_history
 from pages.common import session
 from pages.figures.training import gradients, live, records
 
@@ -36,6 +38,17 @@ def run(**parameters: str) -> AppTest:
     app.run()
     app.switch_page("pages/stages/training.py")
     app.run()
+    return read_to_the_end(app)
+
+
+def read_to_the_end(app: AppTest) -> AppTest:
+    """Look again until what is read in the background is there."""
+    deadline = time.monotonic() + 240
+    while any(
+        button.key in ("training.line.stop", "training.others.stop", "training.sides.stop") for button in app.button
+    ):
+        assert time.monotonic() < deadline
+        app.run()
     assert not app.exception, app.exception[0].message
     return app
 
@@ -74,7 +87,7 @@ def test_the_first_order_line_falls_by_eta_times_the_squared_gradient() -> None:
 
 
 def test_all_rows_are_sorted_by_the_output_side_and_zeros_have_no_point() -> None:
-    figure = gradients.all_rows([0, 0, 5.0], [1.0, 3.0, 2.0], ["a", "b", "c"], ("in", "out"), x_title="", y_title="")
+    figure = gradients.all_rows([0, 0, 5.0], [1.0, 3.0, 2.0], "abc".__getitem__, ("in", "out"), x_title="", y_title="")
     output, put_in = figure.data
     assert list(output.y) == [3.0, 2.0, 1.0] and list(output.customdata) == ["b", "c", "a"]
     assert list(put_in.x) == [1] and list(put_in.y) == [5.0]
@@ -94,7 +107,7 @@ def test_live_charts_keep_their_axis_while_lines_grow() -> None:
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("view", ["records", "live", "step", "sides"])
+@pytest.mark.parametrize("view", ["records", "live", "step", "sides", "over"])
 def test_every_view_runs(view: str, lang: str) -> None:
     app = run(**{"training.view": view, "lang": lang})
     assert not app.error
@@ -153,6 +166,21 @@ def test_looking_changes_nothing_in_the_shared_model(view: str) -> None:
     assert shared.head.weight is shared.token_embedding.weight
 
 
+def test_every_token_can_be_scored_and_the_step_that_stops_helping_is_told() -> None:
+    app = run(**{"training.view": "step", "training.eta": "1.0", "training.last_only": "0"})
+    lm = lmcore.load("small-world")
+    ids = torch.tensor(lm.tokenizer.encode(SENTENCE).ids)
+    moved = copy.deepcopy(lm.model)
+    loss = F.cross_entropy(moved(ids[:-1]), ids[1:])
+    loss.backward()
+    torch.optim.SGD(moved.parameters(), lr=10.0).step()
+    with torch.no_grad():
+        after = F.cross_entropy(moved(ids[:-1]), ids[1:]).item()
+    metrics = {metric.label: metric.value for metric in app.metric}
+    assert float(metrics["Loss −ln P (nats)"]) == pytest.approx(after, rel=1e-3)
+    assert after > loss.item() and "stops helping at η" in told(app)
+
+
 @pytest.mark.parametrize("last_only", ["0", "1"])
 def test_two_sides_are_those_of_the_formulas(last_only: str) -> None:
     app = run(**{"training.view": "sides", "training.last_only": last_only})
@@ -195,6 +223,42 @@ def test_the_readers_prompt_is_used_or_said_to_be_too_short(view: str, prompt: s
         assert printed(app.code[-1].value)
 
 
+@pytest.mark.parametrize("row", ["-1", str(lmcore.builtin.tokenizer().encode("苹果").ids[0])])
+def test_both_parts_over_a_training_are_those_on_record(row: str) -> None:
+    app = run(**{"training.view": "over", "training.row": row})
+    table = tables(app)[0]
+    for tied, history in sides_history.recorded().items():
+        values = history.whole if row == "-1" else history.rows[int(row)]
+        shown = table[table["training"] == ("tied" if tied else "untied")]
+        np.testing.assert_array_equal(shown["step"], history.steps)
+        np.testing.assert_allclose(shown[["norm, input side", "norm, output side", "cosine"]].to_numpy().T, values)
+    assert len(printed(app.code[-1].value).splitlines()) == len(table)
+
+
+def test_rows_that_a_batch_looks_up_are_counted() -> None:
+    app = run(**{"training.view": "over", "training.windows": "3"})
+    ids = next(windows(1, 3, 64, lmcore.builtin.tokenizer()))[:, :64]
+    assert f"**{len(set(ids.flatten().tolist()))} of 1,600 rows**" in told(app)
+
+
+def test_over_training_keeps_names_steps_and_gaps() -> None:
+    series = {"a": ([0, 20], [0.1, float("nan")]), "b": ([0], [-0.2])}
+    figure = gradients.over_training(series, [("red", "solid"), ("blue", "dash")], x_title="", y_title="", signed=True)
+    assert [trace.name for trace in figure.data] == ["a", "b"] and list(figure.data[0].x) == [0, 20]
+    low, high = figure.layout.yaxis.range
+    assert low == -high and high >= 0.2
+
+
+def test_a_large_vocabulary_is_thinned_but_keeps_what_the_lookup_reached() -> None:
+    second = np.linspace(1.0, 0.5, 100_000)
+    first = np.zeros(100_000)
+    first[77_777] = 3.0
+    figure = gradients.all_rows(first, second, str, ("in", "out"), x_title="", y_title="")
+    output, put_in = figure.data
+    assert len(output.x) <= gradients.MAX_POINTS + 1 and output.x[0] == 0
+    assert list(put_in.x) == [77_777] and list(put_in.customdata) == ["77777"]
+
+
 # A training in the background
 
 
@@ -216,7 +280,7 @@ def test_a_training_runs_to_its_end_and_its_numbers_are_the_snippets() -> None:
     button(app, "start").click().run()
     until(app, "finished")
     assert not app.exception
-    table = tables(app)[0]
+    table = tables(app)[-1]
     assert table["step"].tolist() == [0, 20, 40, 50]
     assert table["held-out loss (nats)"].iloc[-1] < table["held-out loss (nats)"].iloc[0]
     np.testing.assert_allclose(table["held-out perplexity"], np.exp(table["held-out loss (nats)"]))
@@ -225,6 +289,8 @@ def test_a_training_runs_to_its_end_and_its_numbers_are_the_snippets() -> None:
     assert last[0] == "50"
     assert float(last[2]) == pytest.approx(table["held-out loss (nats)"].iloc[-1], rel=1e-3)
     assert button(app, "start")
+    neighbours = tables(app)[0]
+    assert neighbours["step"].tolist() == [50, 40, 20, 0]
 
 
 def test_pause_resume_and_stop_and_a_visit_elsewhere() -> None:
@@ -251,3 +317,42 @@ def test_the_shared_random_state_is_left_alone() -> None:
     button(app, "start").click().run()
     until(app, "finished")
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_a_training_is_drawn_beside_the_record() -> None:
+    app = run(**QUICK)
+    button(app, "start").click().run()
+    until(app, "finished")
+    app.segmented_control(key="training.view").set_value("over").run()
+    assert set(tables(app)[0]["training"]) == {"tied", "untied", "my training, tied"}
+
+
+@pytest.mark.parametrize("units", ["characters", "bpe"])
+def test_a_text_of_ones_own_is_learned(units: str) -> None:
+    app = run(**QUICK, **{"training.text": "own", "training.units": units})
+    button(app, "start").click().run()
+    until(app, "finished")
+    assert not app.exception
+    table = tables(app)[-1]
+    assert "distance to the grammar" not in table
+    steps = app.session_state["training.run"].training.progress.steps
+    assert steps[-1].loss < steps[0].loss - 1  # of the text it reads; what is held out may get worse
+    last = printed(app.code[-1].value).strip().splitlines()[-1].split()
+    assert float(last[2]) == pytest.approx(table["held-out loss (nats)"].iloc[-1], rel=1e-3)
+    assert "Alice was" in app.code[0].value.replace("␣", " ")
+
+
+@pytest.mark.parametrize(("text", "said"), [("", "0 tokens"), ("今天", "2 tokens")])
+def test_a_text_that_is_too_short_is_said(text: str, said: str) -> None:
+    app = run(**QUICK, **{"training.text": "own", "training.own_text": text})
+    button(app, "start").click().run()
+    assert "cannot be trained on" in told(app) and said in app.code[0].value
+    assert "training.run" not in app.session_state
+
+
+def test_hostile_text_is_learned_and_shown_as_it_is() -> None:
+    hostile = "\0\u202e<script>alert(1)</script> :red[x] $y$ 😊 " * 8
+    app = run(**QUICK, **{"training.text": "own", "training.own_text": hostile, "training.probe": "<script>"})
+    button(app, "start").click().run()
+    until(app, "finished")
+    assert not app.exception and app.code[0].value.startswith("<script>")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,6 +12,7 @@ from pages.common.escape import plotly_literal
 from pages.figures import theme
 
 INPUT_SIDE, OUTPUT_SIDE = theme.CATEGORICAL[0], theme.CATEGORICAL[1]
+MAX_POINTS = 2000  # rows drawn of a large vocabulary
 _FAINT = "rgba(138, 143, 152, 0.5)"
 
 
@@ -37,6 +38,7 @@ def loss_along(
     etas, losses = np.asarray(etas, dtype=np.float64), np.asarray(losses, dtype=np.float64)
     line = losses[0] - etas * squared_norm
     figure = theme.lines(etas, {names[0]: losses, names[1]: line}, x_title=titles[0], y_title=titles[1], height=400)
+    figure.data[0].update(mode="lines+markers", marker={"size": 5}, line={"shape": "spline"})
     figure.data[1].line.update(dash="dash", color=_FAINT)
     figure.add_hline(y=losses[0], line={"color": _FAINT, "width": 1})
     figure.add_scatter(
@@ -104,18 +106,28 @@ def two_sides(
 
 
 def all_rows(
-    first: ArrayLike, second: ArrayLike, labels: Sequence[str], names: tuple[str, str], *, x_title: str, y_title: str
+    first: ArrayLike,
+    second: ArrayLike,
+    label: Callable[[int], str],
+    names: tuple[str, str],
+    *,
+    x_title: str,
+    y_title: str,
 ) -> go.Figure:
     """Return the norm of every row's two parts, rows sorted by the second; a part that is 0 has no point.
 
     Args:
         first, second: norms [V] of the input side and of the output side.
-        labels: of all V rows.
+        label: gives a row's label.
         names: of the two parts.
         x_title, y_title: labels.
     """
     first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     order = np.argsort(-second, kind="stable")
+    ranks = np.arange(len(order))
+    # Of a large vocabulary every n-th row, and all that the lookup reached.
+    drawn = (ranks % -(-len(order) // MAX_POINTS) == 0) | (first[order] > 0)
+    order, ranks = order[drawn], ranks[drawn]
     figure = theme.base_figure(340, x_title=x_title, y_title=y_title)
     for name, values, colour, size in (
         (names[1], second, OUTPUT_SIDE, 3),
@@ -124,13 +136,67 @@ def all_rows(
         sorted_values = values[order]
         present = sorted_values > 0
         figure.add_scatter(
-            x=np.arange(len(order))[present],
+            x=ranks[present],
             y=sorted_values[present],
             mode="markers",
             name=plotly_literal(name),
             marker={"color": colour, "size": size},
-            customdata=[plotly_literal(labels[row]) for row in order[present]],
+            customdata=[plotly_literal(label(row)) for row in order[present].tolist()],
             hovertemplate="%{customdata}<br><b>%{y:.4g}</b>",
         )
     figure.update_yaxes(type="log", showgrid=True, gridcolor=theme.GRID, nticks=6, exponentformat="power")
+    return figure
+
+
+def over_training(
+    series: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    looks: Sequence[tuple[str, str]],
+    *,
+    x_title: str,
+    y_title: str,
+    signed: bool = False,
+) -> go.Figure:
+    """Return quantities over the steps of a training.
+
+    Args:
+        series: name -> (steps, values); a NaN leaves a gap.
+        looks: colour and dash of each.
+        x_title, y_title: labels.
+        signed: values are cosines: the axis goes through 0 and is centred on it.
+    """
+    figure = theme.base_figure(320, x_title=x_title, y_title=y_title)
+    for (name, (steps, values)), (colour, dash) in zip(series.items(), looks, strict=True):
+        figure.add_scatter(
+            x=np.asarray(steps),
+            y=np.asarray(values, dtype=np.float64),
+            mode="lines+markers",
+            marker={"size": 4},
+            line={"color": colour, "width": 2, "dash": dash},
+            name=plotly_literal(name),
+            hovertemplate="%{y:.5g}",
+        )
+    figure.update_layout(hovermode="x unified", showlegend=True)
+    figure.update_yaxes(showgrid=True, gridcolor=theme.GRID)
+    if signed:
+        values = np.concatenate([np.asarray(values, dtype=np.float64) for _steps, values in series.values()])
+        limit = 1.1 * max(np.nanmax(np.abs(values), initial=0.0), 0.1)
+        figure.update_yaxes(range=[-limit, limit], zeroline=True, zerolinecolor=theme.GRID, zerolinewidth=2)
+    else:
+        figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def touched(counts: ArrayLike, n_rows: int, *, names: tuple[str, str], x_title: str, y_title: str) -> go.Figure:
+    """Return the share of rows with a gradient over the tokens read: through the lookup, and through the head, all."""
+    counts = np.asarray(counts)
+    figure = theme.lines(
+        np.arange(1, len(counts) + 1),
+        {names[0]: counts / n_rows, names[1]: np.ones(len(counts))},
+        x_title=x_title,
+        y_title=y_title,
+        colours=(INPUT_SIDE, OUTPUT_SIDE),
+        height=280,
+    )
+    figure.update_traces(hovertemplate="%{y:.2%}")
+    figure.update_yaxes(range=[0, 1.06], tickformat=".0%")
     return figure

@@ -13,6 +13,7 @@ import pandas as pd
 from pages.figures import theme
 
 STEP, VALUE, SERIES, KIND = "step", "value", "series", "kind"
+_LEGEND = {"title": None, "orient": "top", "labelColor": "#8A8F98", "columns": 3}
 _TEXT = {"labelColor": "#8A8F98", "titleColor": "#8A8F98", "titleFontWeight": "normal"}
 
 
@@ -77,13 +78,13 @@ def lines(
                 "field": SERIES,
                 "type": "nominal",
                 "scale": {"domain": list(names), "range": list(colours[: len(names)])},
-                "legend": {"title": None, "orient": "top", "labelColor": "#8A8F98"},
+                "legend": _LEGEND,
             },
             "strokeDash": {
                 "field": KIND,
                 "type": "nominal",
                 "scale": {"domain": list(kinds), "range": [[1, 0], [5, 4]][: len(kinds)]},
-                "legend": {"title": None, "orient": "top", "labelColor": "#8A8F98"} if several else None,
+                "legend": _LEGEND if several else None,
             },
             "tooltip": [
                 {"field": SERIES, "type": "nominal", "title": " "},
@@ -119,7 +120,7 @@ def bars(names: Sequence[str], kinds: Sequence[str], *, x_title: str, height: in
                 "field": KIND,
                 "type": "nominal",
                 "scale": {"domain": list(kinds), "range": [theme.CATEGORICAL[0], "#8A8F98"]},
-                "legend": {"title": None, "orient": "top", "labelColor": "#8A8F98"},
+                "legend": _LEGEND,
             },
             "tooltip": [
                 {"field": SERIES, "type": "nominal", "title": " "},
@@ -127,4 +128,40 @@ def bars(names: Sequence[str], kinds: Sequence[str], *, x_title: str, height: in
                 {"field": VALUE, "type": "quantitative", "title": x_title, "format": ".4%"},
             ],
         },
+    }
+
+
+def token_map(groups: Sequence[str], *, height: int = 420) -> dict[str, Any]:
+    """Return the specification of tokens as points, some with their names; data: x, y, token, name, script.
+
+    Args:
+        groups: the scripts, one colour each.
+        height: pixels.
+    """
+    place = {
+        axis: {
+            "field": axis,
+            "type": "quantitative",
+            "axis": {"labels": False, "ticks": False, "title": None, "grid": False, "domain": False},
+            "scale": {"zero": False, "nice": False, "padding": 12},
+        }
+        for axis in ("x", "y")
+    }
+    colour = {
+        "field": "script",
+        "type": "nominal",
+        "scale": {"domain": list(groups), "range": list(theme.CATEGORICAL[: len(groups)])},
+        "legend": _LEGEND,
+    }
+    tooltip = [{"field": "token", "type": "nominal", "title": " "}]
+    return {
+        "height": height,
+        "layer": [
+            {"mark": {"type": "circle", "size": 22, "opacity": 0.6}, "encoding": {**place, "color": colour}},
+            {
+                "mark": {"type": "text", "dy": -8, "fontSize": 12},
+                "encoding": {**place, "text": {"field": "name", "type": "nominal"}, "color": colour},
+            },
+        ],
+        "encoding": {"tooltip": tooltip},
     }

@@ -1,4 +1,4 @@
-"""What the views share: the sentence whose last token is to be predicted."""
+"""What the views share: the sentence, and which of its tokens are predicted."""
 
 from __future__ import annotations
 
@@ -31,3 +31,10 @@ def sentence() -> tuple[str, list[int]]:
     before = b"".join(found.tokens[:-1])
     st.markdown(f"{markdown_literal(before)} → {markdown_literal(found.tokens[-1])}")
     return text, ids
+
+
+def last_only_switch() -> bool:
+    """Let the reader choose whether the last token alone is scored."""
+    return widgets.toggle(
+        "training.last_only", _("Score the last token only"), True, help=_("Off: every token is predicted and scored.")
+    )

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 import torch
+from torch import Tensor
 
 from lmcore import LanguageModel
+from lmcore.analysis.background import BackgroundReading
 from lmcore.analysis.one_step import (
+    GroupGradient,
+    StepPoint,
     by_group,
     gradients,
-    losses_along,
+    points_along,
     squared_norm,
     stepped,
     target_loss,
     where_it_stops_helping,
 )
-from lmcore.distribution import rank, softmax
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
 from pages.figures.training import gradients as figures
-from pages.stages.training.common import sentence
+from pages.stages.training.common import last_only_switch, sentence
+from pages.stages.training.reading import results_of
 
 OTHERS = (
     "患者服用华法林后出现头晕",
@@ -35,7 +39,8 @@ OTHERS = (
     "The weather today is nice",
     "I like cats",
 )
-_GRID = [10.0 ** (k / 5) for k in range(-20, 11)]  # eta from 1e-4 to 100
+_EXPONENTS = tuple(k / 5 for k in range(-20, 11))  # log10 of eta, from 1e-4 to 100
+_GRID = (0.0, *(10.0**exponent for exponent in _EXPONENTS))
 
 CODE = """
 import lmcore
@@ -43,66 +48,70 @@ from lmcore.analysis.one_step import gradients, losses_along, squared_norm, step
 
 lm = lmcore.load({name!r})
 ids = lm.tokenizer.encode({text!r}).ids
-eta = {eta:.6g}
-gradient = gradients(lm.model, ids)              # parameter name -> dL/dtheta; the model is not changed
-before, line = target_loss(lm.model, ids).item(), eta * squared_norm(gradient)
-print(before, before - line)                     # L, and the first-order line at eta
-print(losses_along(lm.model, gradient, [0.0, eta], ids))
-moved = stepped(lm.model, gradient, eta)         # a copy, one step on
-print(target_loss(moved, ids).item())
+eta, last_only = {eta:.6g}, {last_only}
+gradient = gradients(lm.model, ids, last_only)              # parameter name -> dL/dtheta; the model is not changed
+before, line = target_loss(lm.model, ids, last_only).item(), eta * squared_norm(gradient)
+print(before, before - line)                                # L, and the first-order line at eta
+print(losses_along(lm.model, gradient, [0.0, eta], ids, last_only))
+moved = stepped(lm.model, gradient, eta)                    # a copy, one step on
+print(target_loss(moved, ids, last_only).item())
 """
 
 
 @dataclass(frozen=True)
-class Step:
-    """What the view needs of the step: computed once, by `compute`."""
+class Slope:
+    """The gradient at the start: by parameter, its squared norm, and by part of the model."""
 
-    before: float
-    after: float
-    prob_before: float
-    prob_after: float
-    rank_before: int
-    rank_after: int
+    gradient: dict[str, Tensor]
+    squared: float
+    groups: list[GroupGradient]
 
 
 def show() -> None:
     """Draw the view."""
     lm = session.language_model()
     text, ids = sentence()
+    last_only = last_only_switch()
+    key = (lm.name, tuple(ids), last_only)
+    found = results_of(_line(*key), "training.line", lambda: _line.clear(*key))
+    if found is None:
+        return
+    slope: Slope = found[0]
+    points: list[StepPoint] = found[1:-1]
+    limit: float | None = found[-1]
     controls, picture = page.workbench()
     with controls:
         exponent = widgets.slider(
-            "training.eta", "log₁₀ η", -4.0, 2.0, -2.0, step=0.1, help=_("The size of the step: plain SGD, θ − η g.")
+            "training.eta", "log₁₀ η", -4.0, 2.0, -2.0, step=0.2, help=_("The size of the step: plain SGD, θ − η g.")
         )
-    eta = 10**exponent
-    with session.forward_lock():
-        gradient = gradients(lm.model, ids)
-        moved = LanguageModel(lm.name, stepped(lm.model, gradient, eta), lm.tokenizer)
-        step = _compare(lm, moved, ids)
-        near = np.linspace(0, 2 * eta, 25).tolist()
-        along = losses_along(lm.model, gradient, near, ids)
-        wide = losses_along(lm.model, gradient, _GRID, ids)
-        limit = where_it_stops_helping(lm.model, gradient, ids, _GRID)
-    squared = squared_norm(gradient)
-    with controls:
+        chosen = min(points[1:], key=lambda point: abs(point.eta - 10**exponent))
+        eta = chosen.eta
         st.metric("η", f"{eta:.4g}")
-        _metrics(step, squared, eta)
+        _metrics(points[0], chosen, slope.squared)
     with picture:
+        near = [point for point in points if point.eta <= 2.6 * eta]
         page.figure(
             figures.loss_along(
-                near,
-                along,
-                squared,
-                (eta, step.after),
+                [point.eta for point in near],
+                [point.loss for point in near],
+                slope.squared,
+                (eta, chosen.loss),
                 names=(_("measured"), _("first-order line L − η |g|²")),
                 titles=("η", _("loss after the step (nats)")),
             ),
             "training-step",
             _("The loss after one step over the step's size, leaving the first-order line as the step grows."),
         )
-        st.caption(_("The axis ends at 2 η: make η small and the curve becomes the line."))
+        st.caption(_("The axis ends at about 2.5 η: make η small and the curve becomes the line."))
         page.figure(
-            figures.step_sizes(_GRID, wide, step.before, eta, x_title="η", y_title=_("loss after the step (nats)")),
+            figures.step_sizes(
+                [point.eta for point in points[1:]],
+                [point.loss for point in points[1:]],
+                points[0].loss,
+                eta,
+                x_title="η",
+                y_title=_("loss after the step (nats)"),
+            ),
             "training-step-sizes",
             _("The loss after one step for sizes from a ten-thousandth to a hundred."),
         )
@@ -113,42 +122,74 @@ def show() -> None:
                 limit=limit
             )
         )
-    _tell_groups(lm, gradient, eta)
-    _tell_others(lm, moved, ids, text)
-    page.snippet(CODE.format(name=lm.name, text=text, eta=eta))
+    _tell_groups(lm, slope, eta)
+    _tell_others(lm, (*key, eta), text)
+    page.snippet(CODE.format(name=lm.name, text=text, eta=eta, last_only=last_only))
 
 
-def _compare(lm: LanguageModel, moved: LanguageModel, ids: list[int]) -> Step:
-    old, new = (softmax(model(ids[:-1])[-1]) for model in (lm, moved))
-    target = ids[-1]
-    with torch.no_grad():
-        before, after = (target_loss(model.model, ids).item() for model in (lm, moved))
-    return Step(before, after, old[target].item(), new[target].item(), rank(old, target), rank(new, target))
+# Gradients are as large as their model: few are kept, for all sessions together.
+@st.cache_resource(show_spinner=False, max_entries=3)
+def _line(name: str, ids: tuple[int, ...], last_only: bool) -> BackgroundReading[Slope | StepPoint | float | None]:
+    """Return the reading of the gradient, of the loss for each size of step, and of the size that stops helping."""
+    model = session.language_model(name).model
+
+    def results() -> Iterator[Slope | StepPoint | float | None]:
+        gradient = gradients(model, ids, last_only)
+        yield Slope(gradient, squared_norm(gradient), by_group(model, gradient))
+        losses = []
+        for point in points_along(model, gradient, _GRID, ids, last_only):
+            losses.append(point.loss)
+            yield point
+        yield where_it_stops_helping(model, gradient, ids, _GRID, last_only, losses)
+
+    return BackgroundReading(results, len(_GRID) + 2, session.forward_lock())
 
 
-def _metrics(step: Step, squared: float, eta: float) -> None:
-    st.metric(_("Loss −ln P (nats)"), f"{step.after:.5f}", f"{step.after - step.before:+.5f}", delta_color="inverse")
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _others(
+    name: str, ids: tuple[int, ...], last_only: bool, eta: float, text: str
+) -> BackgroundReading[tuple[str, float, float] | None]:
+    """Return the reading of other sentences' losses before and after the step; None for one that does not fit."""
+    lm = session.language_model(name)
+    slope = _line(name, ids, last_only).results[0]
+    texts = list(dict.fromkeys([text, *OTHERS]))
+
+    def results() -> Iterator[tuple[str, float, float] | None]:
+        moved = stepped(lm.model, slope.gradient, eta)
+        for other in texts:
+            other_ids = ids if other == text else lm.tokenizer.encode(other).ids
+            if 2 <= len(other_ids) <= lm.config.context_length:
+                with torch.no_grad():
+                    before, after = (target_loss(model, other_ids, last_only).item() for model in (lm.model, moved))
+                yield other, before, after
+            else:
+                yield None
+
+    return BackgroundReading(results, len(texts), session.forward_lock())
+
+
+def _metrics(start: StepPoint, chosen: StepPoint, squared: float) -> None:
+    st.metric(_("Loss −ln P (nats)"), f"{chosen.loss:.5f}", f"{chosen.loss - start.loss:+.5f}", delta_color="inverse")
     st.metric(
         _("Probability of the target"),
-        theme.fmt_probability(step.prob_after),
-        f"{100 * (step.prob_after - step.prob_before):+.3f} %",
+        theme.fmt_probability(chosen.prob),
+        f"{100 * (chosen.prob - start.prob):+.3f} %",
     )
-    st.metric(_("Rank"), step.rank_after, step.rank_after - step.rank_before, delta_color="inverse")
+    st.metric(_("Rank"), chosen.rank, chosen.rank - start.rank, delta_color="inverse")
     st.caption(
         _("Before: loss {loss:.5f}, probability {prob}, rank {rank}. |g|² = {squared:.5g}; line: {line:.5f}.").format(
-            loss=step.before,
-            prob=theme.fmt_probability(step.prob_before),
-            rank=step.rank_before,
-            line=step.before - eta * squared,
+            loss=start.loss,
+            prob=theme.fmt_probability(start.prob),
+            rank=start.rank,
+            line=start.loss - chosen.eta * squared,
             squared=squared,
         )
     )
 
 
-def _tell_groups(lm: LanguageModel, gradient: dict[str, torch.Tensor], eta: float) -> None:
+def _tell_groups(lm: LanguageModel, slope: Slope, eta: float) -> None:
     st.subheader(_("Which parameters moved, and by how much"), anchor=False)
-    groups = by_group(lm.model, gradient)
-    tied = lm.config.tie_embeddings
+    tied, groups = lm.config.tie_embeddings, slope.groups
     names = [
         _("token_embedding = head") if tied and group.group == "token_embedding" else group.group for group in groups
     ]
@@ -187,16 +228,13 @@ def _tell_groups(lm: LanguageModel, gradient: dict[str, torch.Tensor], eta: floa
     )
 
 
-def _tell_others(lm: LanguageModel, moved: LanguageModel, ids: list[int], text: str) -> None:
+def _tell_others(lm: LanguageModel, key: tuple[str, tuple[int, ...], bool, float], text: str) -> None:
     st.subheader(_("What the step did to other sentences"), anchor=False)
-    st.caption(_("Loss of each sentence's last token, before and after the step that was taken for the one above."))
-    rows = []
-    with session.forward_lock(), torch.no_grad():
-        for other in dict.fromkeys([text, *OTHERS]):
-            other_ids = ids if other == text else lm.tokenizer.encode(other).ids
-            if 2 <= len(other_ids) <= lm.config.context_length:
-                losses = [target_loss(model.model, other_ids).item() for model in (lm, moved)]
-                rows.append((visible(other), *losses))
+    st.caption(_("Loss of each sentence before and after the step that was taken for the one above."))
+    found = results_of(_others(*key, text), "training.others", lambda: _others.clear(*key, text))
+    if found is None:
+        return
+    rows = [(visible(row[0]), *row[1:]) for row in found if row is not None]
     page.figure(
         theme.bars(
             [after - before for _other, before, after in rows],

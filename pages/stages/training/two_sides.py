@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
 import pandas as pd
 import streamlit as st
 import torch
 
-from lmcore.analysis.embedding_gradient import embedding_gradient, split_embedding_gradient
-from pages.common import page, session, widgets
+from lmcore.analysis.background import BackgroundReading
+from lmcore.analysis.embedding_gradient import (
+    SidesSummary,
+    embedding_gradient,
+    split_embedding_gradient,
+    summarise_sides,
+)
+from pages.common import page, session
 from pages.common.text import _, visible
+from pages.figures.theme import fmt_count
 from pages.figures.training import gradients as figures
-from pages.stages.training.common import sentence
+from pages.stages.training.common import last_only_switch, sentence
+from pages.stages.training.reading import results_of
 
-_SHOWN = 12
+_SHOWN = 12  # rows drawn as bars
+_LISTED = 2000  # rows of the table
 
 CODE = """
 import torch
@@ -30,48 +43,59 @@ if lm.config.tie_embeddings:
 """
 
 
+@dataclass(frozen=True)
+class Sides:
+    """What the view needs: the parts in short, the norm of each row's sum, and how far the sum is from autograd's."""
+
+    parts: SidesSummary
+    sums: np.ndarray
+    difference: float | None
+
+
 def show() -> None:
     """Draw the view."""
     lm = session.language_model()
-    tied = lm.config.tie_embeddings
     text, token_ids = sentence()
-    last_only = widgets.toggle(
-        "training.last_only", _("Score the last token only"), True, help=_("Off: every token is predicted and scored.")
-    )
-    ids = torch.tensor(token_ids)
-    with session.forward_lock():
-        parts = split_embedding_gradient(lm.model, ids, last_only)
-        # Tied, autograd sees one matrix; untied there is nothing to add up.
-        whole = embedding_gradient(lm.model, ids, last_only) if tied else None
-    first, second = parts.norms
-    labels = [f"{visible(lm.tokenizer.token_bytes(token))} · {token}" for token in range(lm.config.vocab_size)]
-    names = (_("input side (lookup)"), _("output side (head)"))
+    last_only = last_only_switch()
+    key = (lm.name, tuple(token_ids), last_only)
     st.latex(
         r"\frac{\partial L}{\partial E} = "
         r"\underbrace{\sum_{i:\,t_i = w} \frac{\partial L}{\partial X_i}}_{\text{row } w,\ \text{input}} + "
         r"\underbrace{\left(\mathrm{softmax} - \mathrm{onehot}\right)^{\!\top} H}_{\text{every row, output}}, "
         rf"\qquad E \in \mathbb{{R}}^{{{lm.config.vocab_size} \times {lm.config.d_model}}}"
     )
+    found = results_of(_sides(*key), "training.sides", lambda: _sides.clear(*key))
+    if found is None:
+        return
+    (sides,) = found
+    parts: SidesSummary = sides.parts
+    first, second = parts.input_norms, parts.output_norms
+
+    def label(row: int) -> str:
+        return f"{visible(lm.tokenizer.token_bytes(row))} · {row}"
+
+    names = (_("input side (lookup)"), _("output side (head)"))
     reached = [f"{int((norms > 0).sum()):,} / {len(norms):,}" for norms in (first, second)]
-    for column, label, value, note in zip(
+    for column, title, value, note in zip(
         st.columns(3),
         (_("Rows with an input-side part"), _("Rows with an output-side part"), _("Cosine of the two parts")),
-        (*reached, f"{parts.cosine:+.4f}"),
+        (*reached, f"{parts.cosine:+.4f}" if abs(parts.cosine) >= 5e-5 else f"{parts.cosine:+.1e}"),
         (None, None, _("Of the two matrices as long vectors. Measured, not assumed: it has no fixed sign.")),
         strict=True,
     ):
-        column.metric(label, value, help=note)
+        column.metric(title, value, help=note)
     st.markdown(
         _("Untied: each part belongs to a matrix of its own, and they are never added.")
-        if whole is None
+        if sides.difference is None
         else _("Their sum and autograd's gradient of the tied matrix differ by at most {error:.1e}.").format(
-            error=(parts.total - whole).abs().max().item()
+            error=sides.difference
         )
     )
-    chosen = _rows_shown(token_ids, parts.total.norm(dim=-1))
+    order = np.argsort(-sides.sums, kind="stable")
+    chosen = list(dict.fromkeys([*dict.fromkeys(token_ids), *order[:_SHOWN].tolist()]))[:_SHOWN]
     page.figure(
         figures.two_sides(
-            [labels[row] for row in chosen],
+            [label(row) for row in chosen],
             first[chosen],
             second[chosen],
             names,
@@ -85,7 +109,7 @@ def show() -> None:
         figures.all_rows(
             first,
             second,
-            labels,
+            label,
             names,
             x_title=_("rows, sorted by their output-side part"),
             y_title=_("norm of the row's gradient"),
@@ -93,16 +117,21 @@ def show() -> None:
         "training-all-rows",
         _("Norms of both parts of every row: the output side reaches all, the input side the sentence's tokens only."),
     )
-    cosines = parts.cosines
-    order = torch.argsort(parts.total.norm(dim=-1), descending=True, stable=True)
+    listed = order[:_LISTED]
+    if len(listed) < len(order):
+        st.caption(
+            _("The {n} rows with the longest sums, of {all}; a point of the picture stands for several rows.").format(
+                n=fmt_count(len(listed)), all=fmt_count(len(order))
+            )
+        )
     page.numbers_table(
         pd.DataFrame(
             {
-                _("token"): [labels[row] for row in order.tolist()],
-                names[0]: first[order].numpy(),
-                names[1]: second[order].numpy(),
-                _("cosine"): cosines[order].numpy(),
-                _("norm of the sum"): parts.total.norm(dim=-1)[order].numpy(),
+                _("token"): [label(row) for row in listed.tolist()],
+                names[0]: first[listed],
+                names[1]: second[listed],
+                _("cosine"): parts.cosines[listed],
+                _("norm of the sum"): sides.sums[listed],
             }
         ),
         "training-two-sides",
@@ -111,7 +140,17 @@ def show() -> None:
     page.snippet(CODE.format(name=lm.name, text=text, last_only=last_only))
 
 
-def _rows_shown(token_ids: list[int], norms: torch.Tensor) -> list[int]:
-    """Return the sentence's own tokens and then the rows with the longest gradients, _SHOWN in all."""
-    own = dict.fromkeys(token_ids)
-    return list(dict.fromkeys([*own, *torch.argsort(norms, descending=True).tolist()]))[:_SHOWN]
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _sides(name: str, token_ids: tuple[int, ...], last_only: bool) -> BackgroundReading[Sides]:
+    lm = session.language_model(name)
+
+    def results() -> Iterator[Sides]:
+        ids = torch.tensor(token_ids)
+        parts = split_embedding_gradient(lm.model, ids, last_only)
+        total = parts.total
+        # Tied, autograd sees one matrix; untied there is nothing to add up.
+        tied = lm.config.tie_embeddings
+        difference = (total - embedding_gradient(lm.model, ids, last_only)).abs().max().item() if tied else None
+        yield Sides(summarise_sides(parts), total.norm(dim=-1).float().numpy(), difference)
+
+    return BackgroundReading(results, 1, session.forward_lock())

@@ -10,11 +10,12 @@ import torch
 from torch.nn import functional as F
 
 from lmcore import Model, ModelConfig, Trace
-from lmcore.analysis.embedding_gradient import embedding_gradient, split_embedding_gradient
+from lmcore.analysis.embedding_gradient import embedding_gradient, rows_touched, split_embedding_gradient
 from lmcore.analysis.one_step import (
     by_group,
     gradients,
     losses_along,
+    points_along,
     squared_norm,
     stepped,
     target_loss,
@@ -152,6 +153,39 @@ def test_untied_parts_are_the_gradients_of_the_two_matrices():
 def test_too_short_is_refused():
     with pytest.raises(ValueError, match="ids has 1 tokens"):
         split_embedding_gradient(tiny(), torch.tensor([3]))
+
+
+def test_points_tell_probability_and_rank_of_the_target_and_every_token_can_be_scored():
+    model = tiny()
+    found = gradients(model, IDS, last_only=False)
+    (point,) = points_along(model, found, [0.2], IDS, last_only=False)
+    moved = stepped(model, found, 0.2)
+    logits = moved(torch.tensor(IDS[:-1]))
+    assert point.loss == pytest.approx(F.cross_entropy(logits, torch.tensor(IDS[1:])).item())
+    probs = logits[-1].softmax(-1)
+    assert point.prob == pytest.approx(probs[IDS[-1]].item())
+    assert point.rank == 1 + int((probs > probs[IDS[-1]]).sum())
+
+
+def test_a_step_too_small_for_bfloat16_is_taken_all_the_same():
+    model = tiny().bfloat16()
+    found = gradients(model, IDS)
+    low, high = losses_along(model, found, [0.0, 1e-5], IDS)
+    assert (low - high) / 1e-5 == pytest.approx(squared_norm(found), rel=0.1)
+    assert model.token_embedding.weight.dtype == torch.bfloat16
+
+
+def test_rows_touched_are_counted_as_the_ids_are_read():
+    ids = torch.randint(0, 30, (4, 9), generator=torch.Generator().manual_seed(1))
+    flat = ids.flatten().tolist()
+    assert rows_touched(ids).tolist() == [len(set(flat[: n + 1])) for n in range(len(flat))]
+
+
+def test_splitting_copies_no_weights_and_leaves_the_model_tied():
+    model = tiny()
+    table = model.token_embedding.weight
+    split_embedding_gradient(model, torch.tensor(IDS))
+    assert model.token_embedding.weight is table is model.head.weight and table.grad is None
 
 
 def test_where_a_step_stops_helping():

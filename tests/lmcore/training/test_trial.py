@@ -16,7 +16,8 @@ import lmcore
 from lmcore.corpus import Truth
 from lmcore.training import TrainingStep, next_token_loss
 from lmcore.training.background import BackgroundTraining
-from lmcore.training.trial import Trial, TrialSettings, grammar_loss, held_out_windows
+from lmcore.training.texts import SmallWorldText
+from lmcore.training.trial import Trial, TrialSettings, grammar_loss
 
 TOKENIZER = lmcore.builtin.tokenizer()
 SMALL = TrialSettings(d_model=16, batch_size=2, steps=5)
@@ -154,20 +155,21 @@ def test_measurements_are_of_the_model_being_trained(encoding, tied):
     assert before.loss == pytest.approx(np.log(TOKENIZER.vocab_size), rel=0.05)  # it knows nothing yet
     list(steps)
     after = trial.measure()
-    model, ids = trial._lm.model, held_out_windows(TOKENIZER)
+    model, ids = trial._lm.model, SmallWorldText(TOKENIZER).held_out()
     with torch.no_grad():
         assert after.loss == pytest.approx(next_token_loss(model(ids[:, :-1]), ids).item(), rel=1e-5)
         wanted = model(torch.tensor(TOKENIZER.encode("今天天气").ids))[-1].softmax(-1)
     np.testing.assert_allclose(after.probs[0], wanted, atol=1e-6)
     assert after.loss != before.loss
-    assert -1 <= after.gradient_cosine <= 1
+    assert -1 <= after.sides.cosine <= 1 and after.sides.input_norms.shape == (TOKENIZER.vocab_size,)
+    assert torch.equal(after.table, model.token_embedding.weight.detach().half())
     assert len(after.sample[0]) == 16
     assert sum(p.numel() for p in model.parameters()) == lmcore.parameters.count(trial.config).total
 
 
 def test_grammar_loss_is_the_mean_over_the_held_out_tokens():
     truth = Truth(TOKENIZER)
-    rows = held_out_windows(TOKENIZER).tolist()
+    rows = SmallWorldText(TOKENIZER).held_out().tolist()
     wanted = -np.mean([truth.log_prob(row) for row in rows])
     assert grammar_loss(TOKENIZER) == pytest.approx(wanted)
     assert 0.3 < wanted < 0.8
