@@ -91,6 +91,7 @@ def rope_decay(differences: Tensor, frequencies: Tensor) -> Tensor:
     """
     return (differences.double()[..., None] * frequencies).cos().mean(-1)
 
+
 def pairs_of(x: Tensor, layout: RopeLayout) -> Tensor:
     """Return the pairs that RoPE rotates, [..., d_head / 2, 2].
 

@@ -43,6 +43,16 @@ page.try_next(
         {"position.view": "order", "position.pair": "names"},
     ),
     page.Suggestion(
+        _("Trained on 128 tokens, asked about 512: see which encoding ends, breaks, bends or holds."),
+        "position",
+        {"position.view": "length"},
+    ),
+    page.Suggestion(
+        _("RoPE bends beyond its length: stretch it without training, and measure which way helps."),
+        "position",
+        {"position.view": "scaling", "position.scaling": "yarn", "position.factor": 4.0},
+    ),
+    page.Suggestion(
         _("A base of 100 makes every hand fast: see the wavelengths fall."),
         "position",
         {"position.view": "sinusoidal", "position.base": 100, "position.length": 512},

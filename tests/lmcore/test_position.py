@@ -14,6 +14,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
+from lmcore import Model, ModelConfig
 from lmcore.config import RopeScaling
 from lmcore.position import (
     alibi_slopes,
@@ -65,6 +66,17 @@ def test_rope_tables_tell_all_positions_apart():
     rotation = make_rotation(torch.arange(2048), rope_frequencies(64))
     assert len(torch.unique(torch.cat([rotation.cos, rotation.signed_sin], -1), dim=0)) == 2048
     assert rope_frequencies(64)[0] == 1.0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_model_in_half_precision_still_tells_all_positions_apart(dtype):
+    config = ModelConfig(vocab_size=5, d_model=64, n_layers=1, n_heads=1, context_length=2048)
+    rotation = Model(config).to(dtype).position.rotation(0, 2048)
+    assert rotation.cos.dtype == rotation.signed_sin.dtype == torch.float32
+    assert len(torch.unique(torch.cat([rotation.cos, rotation.signed_sin], -1), dim=0)) == 2048
+    halved = torch.cat([rotation.cos, rotation.signed_sin], -1).to(dtype)
+    # What such tables would do: the slow pairs' cosines fall together.
+    assert len(torch.unique(halved[:, 31:32], dim=0)) < 300
 
 
 @pytest.mark.parametrize(
