@@ -6,12 +6,11 @@ import math
 
 import streamlit as st
 
-from lmcore.analysis import score
 from lmcore.distribution import top
 from pages.common import page, session, widgets
 from pages.common.text import _
 from pages.stages.logits import dot_product, lens, next_token, parts, several, whole_text
-from pages.stages.logits.chosen import Chosen
+from pages.stages.logits.chosen import Chosen, scores_of
 from pages.stages.logits.tokens import token_field
 
 VIEWS = ("next", "text", "several", "dot", "lens", "parts")
@@ -47,7 +46,8 @@ def show_prompt(view: str) -> None:
     controls, picture = page.workbench()
     with controls:
         uniform = math.log2(config.vocab_size)
-        bits = [0.0, *score(logits, found.ids).bits.tolist()] if length > 1 else [0.0]
+        scores = scores_of(lm, found, logits)
+        bits = [0.0, *(scores.bits.tolist() if scores else [])]
         position = widgets.position_picker(
             label=_(
                 "Position: choose a token. The fuller its colour, the more it surprised the model; full is "
@@ -62,7 +62,7 @@ def show_prompt(view: str) -> None:
             if view == "parts"
             else best[1]
         )
-        chosen = Chosen(lm, found, logits, position, target, rival)
+        chosen = Chosen(lm, found, logits, scores, position, target, rival)
         count = next_token.count_picker() if view == "next" else whole_text.count_picker() if view == "text" else 0
         colour = whole_text.colour_picker() if view == "text" else ""
         quantity = lens.quantity_picker() if view == "lens" else ""

@@ -5,22 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import streamlit as st
 from torch import Tensor
 
 import lmcore
 from lmcore import Encoding, LanguageModel, ModelConfig
+from lmcore.analysis import Scores, score
 from lmcore.corpus import Truth
 from pages.common import session
 from pages.figures.labels import token_labels, vocabulary_label
 
+_SCORES = "logits.scores"  # what was scored last: (model, text) and its scores
+
 
 @dataclass(frozen=True)
 class Chosen:
-    """The text, its logits, a position, and two tokens to follow by their ids."""
+    """The text, its logits and scores, a position, and two tokens to follow by their ids."""
 
     lm: LanguageModel
     found: Encoding
     logits: Tensor
+    scores: Scores | None
     position: int
     target: int
     rival: int
@@ -49,6 +54,16 @@ class Chosen:
             f"logits = lm(ids, trace=trace)    # [{len(self.found.ids)}, {self.config.vocab_size}]\n"
             f"{lines}"
         )
+
+
+def scores_of(lm: LanguageModel, found: Encoding, logits: Tensor) -> Scores | None:
+    """Return the scores of the text, computed once for it; None for one token, which nothing foresees."""
+    if len(found.ids) < 2:
+        return None
+    key = (lm.name, tuple(found.ids))
+    if st.session_state.get(_SCORES, (None,))[0] != key:
+        st.session_state[_SCORES] = (key, score(logits, found.ids))
+    return st.session_state[_SCORES][1]
 
 
 def grammar(lm: LanguageModel) -> Truth | None:

@@ -13,7 +13,7 @@ from pages.figures import logits as figures
 from pages.stages.logits.chosen import Chosen
 
 MAX_POSITIONS, MIN_POSITIONS = 128, 8
-_MAX_MULTIPLICATIONS = 60e9  # of the head, over all states and positions: about a second
+_MAX_MULTIPLICATIONS = 25e9  # of the head, over all states and positions: about a second
 _KEPT = "lens.layers"  # what was computed last: (model, ids, token, first position) and its layers
 
 

@@ -43,9 +43,14 @@ def show(lm: LanguageModel) -> None:
             st.button(_("Stop"), key="several.stop", on_click=reading.stop, width="stretch")
         else:
             st.button(
-                _("Score them"), key="several.start", type="primary", on_click=_start, args=(lm, lines), width="stretch",
+                _("Score them"),
+                key="several.start",
+                type="primary",
+                on_click=_start,
+                args=(lm, lines),
                 disabled=not lines,
-            )  # fmt: skip
+                width="stretch",
+            )
     with picture:
         if reading is None:
             st.info(_("Paste texts, one a line, or choose a file; then press the button."))

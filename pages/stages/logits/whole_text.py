@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lmcore.analysis import ranks, score, token_probs, top_tokens
+from lmcore.analysis import Scores, ranks, token_probs, top_tokens
 from pages.common import page, widgets
 from pages.common.text import _, visible
 from pages.figures import logits as figures
@@ -32,11 +32,11 @@ def colour_picker() -> str:
 
 def show(chosen: Chosen, colour: str) -> None:
     """Show loss and perplexity, where the text surprised, and one token followed."""
-    if len(chosen.found.ids) < 2:
+    if chosen.scores is None:
         st.info(_("One token alone has no surprisal: nothing foresees the first. Type more above."))
     else:
-        _coloured(chosen, colour)
-        _surprise(chosen)
+        _coloured(chosen, chosen.scores, colour)
+        _surprise(chosen, chosen.scores)
     probs = token_probs(chosen.logits, chosen.target).numpy()
     places = ranks(chosen.logits, chosen.logits.new_full((len(chosen.logits),), chosen.target).long()).tolist()
     followed = _("The followed token, {token}: how probable it is as the next one after every position.")
@@ -48,9 +48,9 @@ def show(chosen: Chosen, colour: str) -> None:
     )
 
 
-def _coloured(chosen: Chosen, colour: str) -> None:
+def _coloured(chosen: Chosen, scores: Scores, colour: str) -> None:
     """Show the text, each token coloured by how it was foreseen."""
-    scores, size = score(chosen.logits, chosen.found.ids), chosen.config.vocab_size
+    size = chosen.config.vocab_size
     numbers, strengths = {
         "surprisal": ([f"{bits:.1f}" for bits in scores.bits.tolist()], scores.bits / math.log2(size)),
         "probability": ([f"{100 * p:.0f} %" for p in scores.probs.tolist()], scores.probs),
@@ -77,8 +77,7 @@ def _coloured(chosen: Chosen, colour: str) -> None:
     )
 
 
-def _surprise(chosen: Chosen) -> None:
-    scores = score(chosen.logits, chosen.found.ids)
+def _surprise(chosen: Chosen, scores: Scores) -> None:
     truth = _grammar_bits(chosen)
     loss, perplexity, other = st.columns(3)
     loss.metric(
@@ -122,8 +121,8 @@ def table(chosen: Chosen, count: int) -> None:
         _("Came next"): [*map(visible, chosen.found.tokens[1:]), ""],
         _("Next id"): pd.array([*ids[1:], None], dtype="Int64"),
     }
-    if len(ids) > 1:
-        scores = score(chosen.logits, ids)
+    scores = chosen.scores
+    if scores is not None:
         columns |= {
             _("Rank"): pd.array([*scores.ranks.tolist(), None], dtype="Int64"),
             "P": [*scores.probs.tolist(), *nothing],
