@@ -458,7 +458,7 @@ from pages.live.sampling_lab import sampling_lab
 from pages.stages.sampling.knobs import NUMBERS, off
 
 start = {"logit_bias": {}, **{name: off(name) for name in NUMBERS}, "order": list(STAGES)}
-start |= {"engine": "lmcore", "penalty_last_n": 0}
+start |= {"engine": "lmcore", "penalty_last_n": 0, "against": ""}
 st.session_state.setdefault("told", {**start, "bars": 20, "log": False, "token": None})
 logits = np.random.default_rng(1).normal(0, 3, 50_257).astype(np.float32)
 told = st.session_state["told"]
@@ -617,6 +617,52 @@ def test_choosing_an_engine_and_dragging_shows_what_the_engine_does(open_page: O
     assert_rows_are(page, own)
 
 
+def test_two_engines_stand_side_by_side_under_the_same_knobs_while_dragging(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="2", top_k="9", top_p="0.8", engine="transformers", against="llama.cpp")
+    lm = lmcore.load(MODEL)
+    ids = lm.tokenizer.encode(PROMPT).ids
+
+    def reshaped(engine: str, **knobs: float) -> Any:
+        off = dict.fromkeys(ENGINES[engine].defaults)
+        told = {"temperature": 2, "top_k": 9, "top_p": 0.8, **knobs}
+        return reshape(lm(ids)[-1], preset(engine, **{**off, **told}), History(prompt=ids))
+
+    def assert_beside(**knobs: float) -> None:
+        ours, theirs = reshaped("transformers", **knobs), reshaped("llama.cpp", **knobs)
+        distance = lmcore.distribution.total_variation(ours.probs, theirs.probs).item()
+        removed = page.locator(".tile[data-tile=removed] .under")
+        expect(removed).to_contain_text(f"total variation {distance:.4f}")
+        under = page.locator(".tile[data-tile=candidates] .under")
+        expect(under).to_have_text(f"llama.cpp: {theirs.candidates}")
+        assert tile(page, "candidates") == str(ours.candidates)
+
+    assert_beside()
+    assert reshaped("transformers").candidates != reshaped("llama.cpp").candidates
+    slider = page.get_by_role("slider", name="Top-p", exact=True)
+    slider.focus()
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    assert_beside(top_p=float(slider.get_attribute("aria-valuetext")))
+
+
+def test_a_token_is_found_by_id_or_text(open_page: OpenPage) -> None:
+    result, _ = model_result()
+    last = int(result.start.logits.argmin())
+    page = open_lab(open_page)
+    field = page.get_by_role("searchbox", name="Find a token")
+    field.fill(str(last))
+    field.press("Enter")
+    expect_query(page, token=str(last))
+    expect(page.locator(".who .facts")).to_contain_text(f"id {last}")
+    best = rows(page, 1)[0]
+    field.fill(best["token"])
+    field.press("Enter")
+    expect_query(page, token=best["id"])
+    field.fill("no such token")
+    field.press("Enter")
+    expect(field).to_have_attribute("aria-invalid", "true")
+
+
 def test_an_engine_that_refuses_a_temperature_says_so_and_the_old_picture_fades(open_page: OpenPage) -> None:
     page = open_lab(open_page, engine="transformers", temperature="0.5")
     field = page.get_by_role("spinbutton", name="Temperature")
@@ -656,6 +702,7 @@ def test_300_000_lines_are_pasted_and_the_page_stays_at_hand(open_page: OpenPage
     page.get_by_role("textbox", name="Own logits").press("Control+Enter")
     expect(page.locator(".tile[data-tile=candidates] strong")).to_have_text("300,000")
     expect(page.get_by_text("Line 300001 is no logit: no␣line")).to_be_visible()
+    settle(page)  # until then the lab of the run before is still there
     before = tile(page, "entropy")
     page.get_by_role("slider", name="Temperature", exact=True).press("ArrowLeft")
     changed(page, "entropy", before)

@@ -438,7 +438,7 @@ def test_what_fits_is_taken_as_the_address_has_it(monkeypatch: pytest.MonkeyPatc
     state: dict[str, object] = {}
     monkeypatch.setattr(knobs.st, "session_state", state)
     told = {**{name: knobs.off(name) for name in knobs.NUMBERS}, "logit_bias": {"5": 1.5}, "order": list(STAGES)}
-    told |= {"engine": "lmcore", "penalty_last_n": 3}
+    told |= {"engine": "lmcore", "penalty_last_n": 3, "against": "vllm"}
     knobs.take({**told, "temperature": 0.8, "top_k": 7, "bars": 900, "log": True, "token": 12})
     assert (state["temperature"], state["top_k"], state["logit_bias"], state["order"]) == (0.8, 7, "5:1.5", None)
     assert (state["bars"], state["log_bars"], state["token"]) == (200, True, 12)
@@ -487,6 +487,41 @@ def test_what_cannot_be_read_is_named_by_line_and_the_rest_is_kept(
 def test_300_000_lines_are_read() -> None:
     found = read("\n".join(f"t{i}: {i % 17}" for i in range(300_000)))
     assert len(found.logits) == 300_000 and found.tokens[-1] == "t299999" and not found.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"),
+    [
+        ("only: 3", [100]),
+        ("0\n0\n0\n0", [25] * 4),
+        ("a: 1e30\nb: 1e30\nc: -1e30", [50, 50, 0]),
+        ("a: -0.0\nb: 0", [50, 50]),
+        ("same: 1\nsame: 1", [50, 50]),
+        ("a: -inf\nb: 7", [100, 0]),
+    ],
+)
+@pytest.mark.parametrize("engine", ["lmcore", "transformers", "exllamav2"])
+def test_extreme_logits_are_shown_as_they_are(text: str, percent: list[float], engine: str) -> None:
+    app = run(source="own", own_logits=text, engine=engine, top_p="0.999", draws="1")
+    assert frame(app, "T = 1")["T = 1"].tolist() == percent
+    app.button(key="sampling.draw").click().run()
+    assert not app.exception
+
+
+def test_a_hundred_thousand_draws_can_be_had_with_their_p_value() -> None:
+    app = run(prompt="今天天气", draws="100000", seed="3", top_p="0.95")
+    app.button(key="sampling.draw").click().run()
+    result = expected("今天天气", top_p=0.95)
+    counts = lmcore.sampling.draws(result, 100_000, 3)
+    test = lmcore.sampling.chi_square(counts, result)
+    kept = result.probs > 0
+    mean = result.probs[kept].numpy() * 100_000
+    assert mean.min() > 5  # no cell is pooled, so that scipy has the same ones
+    reference = stats.chisquare(counts[kept].numpy(), mean)
+    assert test.p_value == pytest.approx(reference.pvalue, abs=1e-9)
+    assert any(f"p = {reference.pvalue:.4f}" in text.value for text in app.text)
+    assert any("Download the draws" in button.proto.label for button in app.get("download_button"))
+    assert run(prompt="今天天气", draws="100001").session_state["draws"] == 100_000
 
 
 def test_the_page_names_bad_lines_and_needs_one_possible_token() -> None:

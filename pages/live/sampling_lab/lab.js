@@ -74,7 +74,7 @@ class Lab {
     const aligned = bytes.slice().buffer;
     this.ranked = rankVocabulary(data.float === 64 ? new Float64Array(aligned) : new Float32Array(aligned));
     this.rankedCrc = data.crc;
-    this.result = this.pinned = this.hovered = null;
+    this.result = this.pinned = this.other = this.hovered = null;
   }
 
   rebuild() {
@@ -150,13 +150,39 @@ class Lab {
       return;
     }
     const chosen = this.chosenRank();
+    const beside = this.beside();
     this.stages.show(this.result, this.settings, engine);
-    this.tiles.show(this.result, this.pinned);
-    this.bars.show(this.result, this.pinned, this.settings.log, chosen);
+    this.tiles.show(this.result, beside);
+    this.bars.show(this.result, beside, this.settings.log, chosen);
     this.bars.mark(chosen);
     this.curves.show(this.result, chosen);
     this.showWay();
     this.speakSoon();
+  }
+
+  // What the picture is held against: another engine under the same knobs, or what was pinned; null: nothing.
+  beside() {
+    const engine = this.engines[this.settings.against];
+    if (!engine) return this.pinned;
+    try {
+      const settings = under(engine, { ...this.settings, order: engine.order });
+      this.other = reshape(this.ranked, settings, this.history, this.other);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return null; // that engine refuses these knobs
+    }
+    return { ...pinned(this.other), title: engine.title };
+  }
+
+  // Go to a token by its id, or by its text where that is known: an equal one first, else the first that holds it.
+  find(text) {
+    const { ranked, texts } = this;
+    const isId = /^\d+$/.test(text) && Number(text) < ranked.size;
+    const ranks = [...texts.keys()].map((id) => ranked.rankOf[id]).sort((a, b) => a - b);
+    const named = (test) => ranks.find((rank) => test(texts.get(ranked.ids[rank])));
+    const found = named((name) => name === text) ?? (isId ? ranked.rankOf[text] : named((name) => name.includes(text)));
+    if (found !== undefined) this.choose(found);
+    return found !== undefined;
   }
 
   // Say why there is no distribution under these settings; the picture of the last one fades. null: there is one.
@@ -210,14 +236,27 @@ class Lab {
       this.report();
     });
     own.title = labels.defaults_help;
+    const against = element("select", { className: "select" }, element("option", { value: "", textContent: "\u2014" }));
+    against.append(...Object.entries(this.engines).map(option));
+    against.title = labels.against_help;
+    against.onchange = () => {
+      this.change({ against: against.value });
+      this.report();
+    };
+    const find = element("input", { type: "search", className: "field find", placeholder: labels.find });
+    find.setAttribute("aria-label", labels.find);
+    find.title = labels.find_help;
+    find.onchange = () => find.setAttribute("aria-invalid", String(find.value !== "" && !this.find(find.value.trim())));
     const changed = element("span", { className: "changed", textContent: labels.order_changed });
     this.tools.replaceChildren(
       element("label", {}, element("span", { textContent: labels.engine }), engine),
       own,
       changed,
+      element("label", {}, element("span", { textContent: labels.against }), against),
       element("span", { className: "break" }),
       element("label", {}, element("span", { textContent: labels.count }), count, shown),
       element("label", { className: "title" }, log, element("span", { textContent: labels.log })),
+      find,
       element("span", { className: "buttons" }, pin, reset)
     );
     this.showTools = () => {
@@ -226,6 +265,7 @@ class Lab {
       count.style.setProperty("--fill", (this.settings.bars - 10) / 190);
       log.checked = this.settings.log;
       engine.value = this.settings.engine;
+      against.value = this.settings.against;
       changed.hidden = this.engines[engine.value].order.every((name, index) => name === this.settings.order[index]);
       pin.setAttribute("aria-pressed", String(Boolean(this.pinned)));
     };

@@ -86,6 +86,10 @@ def labels() -> dict[str, Any]:
         "defaults": _("Its defaults"),
         "defaults_help": _("Set every knob to this engine's default"),
         "order_changed": _("order changed"),
+        "against": _("beside"),
+        "against_help": _("Another engine under the same knobs: green marks on the bars, its numbers under these"),
+        "find": _("Find a token"),
+        "find_help": _("Its id, or its text if it is among the most probable"),
         "notes": {
             "nothing_seen": _("no token has been seen, so nothing changes"),
             "greedy": _("T = 0 is greedy: the most probable token alone"),

@@ -41,7 +41,8 @@ export class Tiles {
   note(name, numbers, result, pinned) {
     const { labels } = this;
     if (pinned) {
-      const was = fill(labels.pinned, { value: this.write[name](pinned.numbers) });
+      const value = this.write[name](pinned.numbers);
+      const was = pinned.title ? `${pinned.title}: ${value}` : fill(labels.pinned, { value });
       if (name !== "removed") return was;
       return `${was} \u00b7 ${fill(labels.distance, { d: distance(result.final, pinned.byRank).toFixed(4) })}`;
     }

@@ -49,6 +49,7 @@ def remember() -> None:
     _remember_checked("penalty_last_n", 0, _window)
     _remember_checked("logit_bias", "", lambda text: bias_text(bias_of(text)))
     _remember_checked("order", None, lambda text: _order(text.split(","), st.session_state["engine"]))
+    _remember_checked("against", "", lambda text: text and _engine(text))
     _remember_checked("bars", 20, lambda text: min(max(int(text), BARS[0]), BARS[1]))
     _remember_checked("log_bars", False, {"1": True, "0": False}.__getitem__)
     _remember_checked("token", None, _token_id)
@@ -101,6 +102,7 @@ def for_lab(vocab_size: int) -> dict[str, Any]:
         "penalty_last_n": state["penalty_last_n"],
         "engine": state["engine"],
         "order": list(_order(state["order"] or (), state["engine"])),
+        "against": state["against"],
         "bars": state["bars"],
         "log": state["log_bars"],
         "token": state["token"],
@@ -118,6 +120,7 @@ def take(told: Any) -> None:
         order = _order(told["order"], engine)
         SamplingSettings(**numbers, logit_bias=bias, order=order)
         window = _window(told["penalty_last_n"])
+        against = told["against"] and _engine(told["against"])
         bars = min(max(int(told["bars"]), BARS[0]), BARS[1])
         token = None if told["token"] is None else _token_id(told["token"])
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
@@ -125,7 +128,7 @@ def take(told: Any) -> None:
     st.session_state.update(numbers)
     st.session_state["logit_bias"] = bias_text(bias)
     st.session_state["order"] = None if order == engines.order(engine) else order
-    st.session_state.update({"engine": engine, "penalty_last_n": window})
+    st.session_state.update({"engine": engine, "penalty_last_n": window, "against": against})
     st.session_state.update({"bars": bars, "log_bars": bool(told["log"]), "token": token})
 
 
