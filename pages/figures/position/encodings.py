@@ -134,8 +134,8 @@ def by_distance(
         # Weights that have vanished would squeeze all others into a stripe.
         least = min(np.min(weights, where=np.asarray(weights) > 0, initial=1.0) for weights in everything.values())
         most = max(np.max(weights) for weights in everything.values())
-        low = math.log10(max(float(least), _LEAST_WEIGHT))
-        figure.update_yaxes(type="log", dtick=1, range=[low - 0.1, math.log10(float(most)) + 0.1])
+        low, high = math.log10(max(float(least), _LEAST_WEIGHT)), math.log10(float(most))
+        figure.update_yaxes(type="log", dtick="D2" if high - low < 2 else 1, range=[low - 0.1, high + 0.1])
     else:
         figure.update_yaxes(rangemode="tozero")
     return figure

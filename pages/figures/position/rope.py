@@ -160,3 +160,21 @@ def score_by_difference(
     )
     figure.add_hline(y=0, line={"color": _FAINT, "width": 1})
     return figure
+
+
+def square(scores: ArrayLike, *, row_title: str, column_title: str, value_title: str) -> go.Figure:
+    """Return scores [query position, key position] from the least to the largest, so that diagonals stand out."""
+    scores = np.asarray(scores, dtype=np.float64)
+    figure = theme.base_figure(440, x_title=column_title, y_title=row_title)
+    figure.add_heatmap(
+        z=scores,
+        colorscale=theme.SEQUENTIAL,
+        xgap=1,
+        ygap=1,
+        colorbar={"title": {"text": plotly_literal(value_title)}, "thickness": 8, "outlinewidth": 0, "nticks": 5},
+        hovertemplate="%{y}, %{x}<br><b>%{z:.6g}</b><extra></extra>",
+    )
+    figure.update_layout(margin={"t": 16})
+    figure.update_yaxes(autorange="reversed", nticks=7)
+    figure.update_xaxes(nticks=7)
+    return figure

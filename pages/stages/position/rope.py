@@ -16,7 +16,6 @@ from lmcore.analysis.rope_meeting import RopeMeeting, rope_meeting, uneven_diago
 from lmcore.config import RopeLayout
 from pages.common import page, session, widgets
 from pages.common.text import _, markdown_literal
-from pages.figures import theme
 from pages.figures.position import rope as figures
 from pages.stages.position.common import model_with, tokens_of
 
@@ -162,16 +161,11 @@ def _tell_shifts(met: RopeMeeting) -> None:
     square, numbers = st.columns([1, 1], gap="large")
     positions = torch.arange(_GRID)
     grid = met.at(positions, positions)
-    labels = [str(position) for position in range(_GRID)]
     with square:
-        square_of_scores = theme.heatmap(
-            grid.numpy(), labels, labels, kind="signed", row_title=_("query position"), column_title=_("key position"),
-            value_title=_("score"), height=440,
-        )  # fmt: skip
-        square_of_scores.update_xaxes(tickmode="auto", nticks=7)  # the labels are the indices
-        square_of_scores.update_yaxes(tickmode="auto", nticks=7)
         page.figure(
-            square_of_scores,
+            figures.square(
+                grid.numpy(), row_title=_("query position"), column_title=_("key position"), value_title=_("score")
+            ),
             "position-rope-square",
             _("The score of this q and k put at any two positions: along every diagonal it is the same."),
         )
