@@ -12,11 +12,14 @@ class MergeStep:
         rank: The merge's place in the list that training learned; the lowest rank that fits goes first.
         pair: The two neighbours that became one.
         pieces: All pieces after this merge; joined they are the text's bytes.
+        runners_up: The other pairs of neighbours that could have merged at this moment, with their ranks, the next best
+            first.
     """
 
     rank: int
     pair: tuple[bytes, bytes]
     pieces: list[bytes]
+    runners_up: tuple[tuple[int, tuple[bytes, bytes]], ...] = ()
 
 
 def replay(data: bytes, ranks: Mapping[tuple[bytes, bytes], int]) -> list[MergeStep]:
@@ -53,9 +56,9 @@ def replay_words(words: Sequence[list[bytes]], ranks: Mapping[tuple[bytes, bytes
     while fitting := {
         pair: ranks[pair] for word in words for pair in zip(word, word[1:], strict=False) if pair in ranks
     }:
-        pair = min(fitting, key=fitting.__getitem__)
+        (rank, pair), *others = sorted((rank, pair) for pair, rank in fitting.items())
         words = [merge(word, pair) for word in words]
-        steps.append(MergeStep(fitting[pair], pair, [piece for word in words for piece in word]))
+        steps.append(MergeStep(rank, pair, [piece for word in words for piece in word], tuple(others)))
     return steps
 
 

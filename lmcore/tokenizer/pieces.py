@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from lmcore.tokenizer.merges import MergeStep
 
@@ -24,23 +25,28 @@ class Piece:
     died: int | None
 
 
-def piece_lives(data: bytes, steps: Sequence[MergeStep]) -> list[Piece]:
+def piece_lives(first: Sequence[bytes], steps: Sequence[MergeStep]) -> list[Piece]:
     """Return every piece there ever was, by start and then by birth; after step s those with born <= s < died stand.
 
-    At most 2 n - 1 pieces for n bytes, where the steps themselves hold n pieces each.
+    At most 2 n - 1 pieces for n to begin with, where the steps themselves hold n pieces each.
 
     Args:
-        data: the bytes that were merged.
+        first: the pieces that merging starts from, single bytes mostly.
         steps: what `merges.replay` returned for them.
 
     >>> from lmcore.tokenizer.merges import replay
-    >>> data = b"abc"
-    >>> [(p.start, p.end, p.born, p.died) for p in piece_lives(data, replay(data, {(b"b", b"c"): 0}))]
+    >>> steps = replay(b"abc", {(b"b", b"c"): 0})
+    >>> [(p.start, p.end, p.born, p.died) for p in piece_lives([b"a", b"b", b"c"], steps)]
     [(0, 1, 0, None), (1, 2, 0, 1), (1, 3, 1, None), (2, 3, 0, 1)]
     """
-    standing = {(index, index + 1): 0 for index in range(len(data))}
+    edges = [0, *accumulate(map(len, first))]
+    standing = {span: 0 for span in pairwise(edges)}
     lives: list[Piece] = []
+    before: list[bytes] | None = None
     for number, step in enumerate(steps, start=1):
+        if step.pieces is before:  # a merge that this text has no use for
+            continue
+        before = step.pieces
         now, start = set(), 0
         for piece in step.pieces:
             now.add((start, start + len(piece)))

@@ -51,7 +51,7 @@ class PretrainedTokenizer(Tokenizer):
         """Read the library's object."""
         rules = {name: _steps(getattr(library, name)) for name in ("normalizer", "pre_tokenizer", "post_processor")}
         _require_known(library, rules, source)
-        self._byte_level = any(step["type"] == "ByteLevel" for step in rules["pre_tokenizer"])
+        self.merges_bytes = any(step["type"] == "ByteLevel" for step in rules["pre_tokenizer"])
         written: dict[str, int] = library.get_vocab(with_added_tokens=True)
         added = library.get_added_tokens_decoder()
         size = len(written) if vocab_size is None else vocab_size
@@ -115,6 +115,10 @@ class PretrainedTokenizer(Tokenizer):
         halves = (pair.split(" ") if isinstance(pair, str) else pair for pair in pairs)
         return [(self._to_bytes(left), self._to_bytes(right)) for left, right in halves]
 
+    def first_pieces(self, text: str) -> list[bytes]:
+        """What merging a text starts from: its bytes, or its characters in a SentencePiece-style file."""
+        return [piece for word in self._words(text) for piece in word]
+
     def _replay(self, text: str) -> list[MergeStep]:
         return replay_words(list(self._words(text)), self._ranks)
 
@@ -125,7 +129,7 @@ class PretrainedTokenizer(Tokenizer):
             text = library.normalizer.normalize_str(text)
         words = [word for word, _ in library.pre_tokenizer.pre_tokenize_str(text)] if library.pre_tokenizer else [text]
         for word in words:
-            if self._byte_level:
+            if self.merges_bytes:
                 yield [bytes([BYTE_OF_CHARACTER[character]]) for character in word]
                 continue
             pieces: list[bytes] = []
@@ -136,7 +140,7 @@ class PretrainedTokenizer(Tokenizer):
             yield pieces
 
     def _to_bytes(self, written: str) -> bytes:
-        if self._byte_level:
+        if self.merges_bytes:
             # A few files hold tokens that are no byte-level spelling (unused or mislabelled); no text reaches them.
             return to_bytes(written) if BYTE_OF_CHARACTER.keys() >= set(written) else written.encode()
         if byte := _BYTE_TOKEN.fullmatch(written):

@@ -34,6 +34,8 @@ class Tokenizer:
         ValueError: The definition is not such a tokenizer; the sentence says which part is not.
     """
 
+    merges_bytes = True
+    """Whether merging starts from bytes; where it does not, it starts from characters."""
     added_first: tuple[int, ...] = ()
     """The ids that every encoding begins with: none here."""
 
@@ -189,6 +191,10 @@ class Tokenizer:
                 "take a part of it."
             )
         return self._replay(text)
+
+    def first_pieces(self, text: str) -> list[bytes]:
+        """What merging a text starts from: here its single bytes."""
+        return [bytes([byte]) for byte in text.encode()]
 
     def _replay(self, text: str) -> list[MergeStep]:
         return replay(text.encode(), self._ranks)

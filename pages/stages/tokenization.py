@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pages.common import page, session, widgets
 from pages.common.text import _
-from pages.stages.tokenization import compare, merges, names, special, tokens, toy
+from pages.stages.tokenization import compare, merges, names, search, special, tokens, toy, train
 
 VIEWS = {
     "tokens": tokens.show,
     "compare": compare.show,
     "merges": merges.show,
+    "train": train.show,
+    "vocabulary": search.show,
     "special": special.show,
     "whose": toy.show,
     "names": names.show,
@@ -18,6 +20,8 @@ titles = {
     "tokens": _("Tokens"),
     "compare": _("Several vocabularies"),
     "merges": _("Merges"),
+    "train": _("Train one"),
+    "vocabulary": _("The vocabulary"),
     "special": _("Special strings"),
     "whose": _("Whose ids"),
     "names": _("An id is a name"),
@@ -46,9 +50,8 @@ page.equation(
     + f"{lm.tokenizer.vocab_size}"
 )
 view = widgets.choice("tokenization.view", _("View"), list(VIEWS), "tokens", format_func=titles.__getitem__)
-follow = VIEWS[view](lm) or ()
+VIEWS[view](lm)
 page.try_next(
-    *follow,
     page.Suggestion(
         _("An emoji of four bytes, and a rare character of three: which tokens share it?"),
         "tokenization",

@@ -15,6 +15,7 @@ from lmcore.tokenizer import REPLAY_LIMIT, TextStream, Tokenizer
 SHIPPED = Path(tokenizer_module.__file__).parents[1] / "builtin" / "tokenizer.json"
 TOKENIZER = Tokenizer.from_file(SHIPPED)
 LIBRARY = tokenizers.Tokenizer.from_file(str(SHIPPED))
+RANKS = {pair: rank for rank, pair in enumerate(TOKENIZER.merges)}
 END_OF_TEXT = TOKENIZER.special_tokens["<|endoftext|>"]
 FAMILY = "👨\u200d👩\u200d👧"
 
@@ -119,6 +120,10 @@ def test_replayed_merges_end_at_the_tokens(text: str) -> None:
         assert TOKENIZER.merges[step.rank] == step.pair
         assert b"".join(step.pieces) == text.encode()
         assert len(step.pieces) < len(pieces)
+        neighbours = {pair for pair in zip(pieces, pieces[1:], strict=False) if pair in RANKS}
+        assert {step.pair, *(pair for _rank, pair in step.runners_up)} == neighbours
+        waiting = [rank for rank, _pair in step.runners_up]
+        assert [step.rank, *waiting] == sorted(RANKS[pair] for pair in neighbours)
         pieces = step.pieces
     assert pieces == TOKENIZER.encode(text).tokens
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,13 @@ from streamlit.testing.v1 import AppTest
 from tokenizers import models, normalizers, pre_tokenizers
 
 import lmcore
+from lmcore.tokenizer.bpe_training import learn_merges, split_words, tokenizer_of
 from pages.figures import tokenization as figures
 from pages.live.merge_replay import replay_data
 from tests.pages.hostile import TEXTS
 
 ROOT = Path(__file__).parents[2]
-VIEWS = ("tokens", "compare", "merges", "special", "whose", "names")
+VIEWS = ("tokens", "compare", "merges", "train", "vocabulary", "special", "whose", "names")
 REFERENCE = tokenizers.Tokenizer.from_file(str(ROOT / "lmcore/builtin/tokenizer.json"))
 REFERENCE.encode_special_tokens = True
 
@@ -80,7 +82,7 @@ def test_renamed_logits_keeps_the_order_of_tokens() -> None:
 def test_the_browser_gets_every_piece_of_the_replay(text: str) -> None:
     tokenizer = lmcore.builtin.tokenizer()
     steps = tokenizer.replay(text)
-    data = replay_data(text.encode(), steps)
+    data = replay_data(tokenizer.first_pieces(text), steps)
     for number in range(len(steps) + 1):
         standing = [p for p in data["pieces"] if p["born"] <= number and (p["died"] is None or number < p["died"])]
         expected = len(steps[number - 1].pieces) if number else len(text.encode())
@@ -94,14 +96,15 @@ def test_every_view_in_both_languages(view: str, lang: str) -> None:
     app = run(view, lang=lang, model="small-world-untied")
     assert app.title[0].value == {"en": "Tokenization", "zh": "分词"}[lang]
     assert len(app.dataframe) >= 1
-    last_snippet(app)
+    if view != "train":  # its text is the reader's own file
+        last_snippet(app)
 
 
 @pytest.mark.parametrize("prompt", ["", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "好" * 600, "x" * 5000])
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_meets_any_prompt(view: str, prompt: str) -> None:
     app = run(view, prompt=prompt)
-    if view in ("special", "whose"):
+    if view in ("special", "whose", "train", "vocabulary"):
         assert len(app.code) >= 1  # these have a text of their own
     elif prompt in ("", "x" * 5000):
         assert len(app.info) == 1 and not app.dataframe
@@ -154,13 +157,20 @@ def test_merges_are_the_tokenizers_own_in_rank_order() -> None:
     assert frame["pieces left"].iloc[-1] == len(REFERENCE.encode("今天天气").ids)
     assert len(definition) == int(app.latex[0].value.split("merges")[0].rsplit("underbrace{", 1)[1].split("}")[0])
     assert part(app, "merge_replay")["step"] == 3
+    ranks = {tuple(pair) if isinstance(pair, list) else tuple(pair.split(" ")): i for i, pair in enumerate(definition)}
+    assert len(ranks) == len(definition)
+    first = frame["runners-up (rank)"].iloc[0]
+    waiting = [int(rank) for rank in re.findall(r"\((\d+)\)", first)]
+    assert (
+        waiting == sorted(waiting) and waiting[0] >= frame["rank"].iloc[0] and frame["runners-up (rank)"].iloc[-1] == ""
+    )
     assert len(last_snippet(app).splitlines()) == len(frame)
 
 
 def test_a_merge_step_beyond_the_end_is_moved_to_it() -> None:
     app = run("merges", prompt="a", merge_step="99")
     assert part(app, "merge_replay")["step"] == 0
-    assert "the tokens are the single bytes" in sentences(app)
+    assert "the pieces stay as they are" in sentences(app)
 
 
 def test_special_strings_both_ways() -> None:
@@ -227,6 +237,61 @@ def test_what_a_file_loses_is_marked_with_the_difference(tmp_path: Path, monkeyp
     assert frame["comes back"].tolist() == ["✗ not the same text", "✓"]
     assert frame["normalised to"].tolist() == ["cafes", "unchanged"]
     assert frame["differences"].tolist() == ["C → c; é → e␣##", ""]
+
+
+def test_a_vocabulary_is_trained_and_compared() -> None:
+    text = "the cat sat on the mat. " * 40
+    app = run("train", prompt="the mat", vocabularies="bytes", bpe_merges="5")
+    app.session_state["tokenization.training"] = text
+    app.run()
+    learned = list(learn_merges(split_words(text)))
+    frame = app.dataframe[-1].value
+    assert frame["times side by side"].tolist() == [merge.count for merge in learned]
+    assert frame["tokens of the text"].tolist() == [merge.n_tokens for merge in learned]
+    beside = app.dataframe[0].value
+    expected = tokenizer_of([merge.pair for merge in learned[:5]]).encode("the mat").ids
+    assert beside["tokens"].tolist() == [len(expected), 7] and beside["V"].tolist() == [261, 256]
+    replay = part(app, "merge_replay")
+    assert replay["step"] == 5 and replay["steps"][4]["tokens"] == learned[4].n_tokens
+    app.session_state["tokenization.training"] = "abc"
+    assert "nothing to learn" in sentences(app.run())
+
+
+def test_the_vocabulary_is_searched_by_text_bytes_and_id() -> None:
+    tokens = [lmcore.builtin.tokenizer().token_bytes(i) for i in range(REFERENCE.get_vocab_size())]
+    found = run("vocabulary", **{"vocabulary.query": "气"}).dataframe[0].value
+    assert found["id"].tolist() == [i for i, token in enumerate(tokens) if "气".encode() in token]
+    found = run("vocabulary", **{"vocabulary.query": "e6 b0", "vocabulary.by": "bytes", "vocabulary.how": "begins"})
+    assert found.dataframe[0].value["id"].tolist() == [i for i, token in enumerate(tokens) if token[:2] == b"\xe6\xb0"]
+    assert found.dataframe[0].value["script"].tolist()[0] == "part of a character"
+    assert run("vocabulary", **{"vocabulary.query": "800", "vocabulary.by": "id"}).dataframe[0].value[
+        "id"
+    ].tolist() == [800]
+    for by, words in (("id", "This is no id"), ("bytes", "These are no bytes")):
+        app = run("vocabulary", **{"vocabulary.query": "x", "vocabulary.by": by})
+        assert words in sentences(app) and not app.dataframe
+
+
+def test_lists_of_the_vocabulary() -> None:
+    special = run("vocabulary", **{"vocabulary.list": "special"}).dataframe[0].value
+    assert special["token"].tolist() == ["<|endoftext|>"]
+    scripts = run("vocabulary", **{"vocabulary.list": "scripts", "vocabulary.script": "Han"}).dataframe[0].value
+    assert set(scripts["script"]) == {"Han"} and len(scripts) > 100
+    longest = run("vocabulary", **{"vocabulary.list": "longest"}).dataframe[0].value["Characters"].tolist()
+    assert len(longest) == 40 and longest == sorted(longest, reverse=True)
+
+
+def test_a_token_is_followed_to_the_embedding_page() -> None:
+    app = run(prompt="今天天气", position="1")
+    (address,) = [link.proto.query_string for link in app.get("page_link") if "to its row" in link.proto.label]
+    wanted = dict(pair.split("=") for pair in address.split("&"))
+    assert wanted == {"table.view": "lookup", "position": "1", "apply": "1"}
+    app.query_params.clear()
+    for name, value in wanted.items():
+        app.query_params[name] = value
+    app.switch_page("pages/stages/embedding.py").run()
+    token_id = REFERENCE.encode("今天天气").ids[1]
+    assert f"has id **{token_id}**" in sentences(app)
 
 
 def test_a_link_with_a_vocabulary_that_is_not_here_says_so() -> None:

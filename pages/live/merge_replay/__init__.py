@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -34,12 +34,13 @@ def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted par
     )
 
 
-def replay_data(data: bytes, steps: Sequence[MergeStep]) -> dict[str, list[dict[str, str | int | None]]]:
+def replay_data(first: Sequence[bytes], steps: Sequence[MergeStep]) -> dict[str, list[dict[str, str | int | None]]]:
     """Return what the browser needs: every piece with the steps between which it stands, and each step's merge."""
+    data = b"".join(first)
     return {
         "pieces": [
             {"text": visible(data[life.start : life.end]), "born": life.born, "died": life.died}
-            for life in piece_lives(data, steps)
+            for life in piece_lives(first, steps)
         ],
         "steps": [
             {
@@ -55,17 +56,25 @@ def replay_data(data: bytes, steps: Sequence[MergeStep]) -> dict[str, list[dict[
 
 
 def merge_replay(
-    data: bytes, steps: Sequence[MergeStep], *, key: str, wording: Wording, step: int, on_step: Callable[[int], None]
+    first: Sequence[bytes],
+    steps: Sequence[MergeStep],
+    *,
+    key: str,
+    wording: Wording,
+    step: int,
+    on_step: Callable[[int], None],
+    notes: Sequence[Mapping[str, str | int]] = (),
 ) -> None:
     """Show the pieces after a number of merges.
 
     Args:
-        data: the text's bytes.
+        first: the pieces of the text before the first merge.
         steps: its merges, as `Tokenizer.replay` returns them.
         key: unique on the page.
         wording: the part's words.
         step: how many merges are done to begin with.
         on_step: called with the number the reader moved to, once the slider rests.
+        notes: for each step, more values for the braces of `wording.step`.
     """
 
     def moved() -> None:
@@ -73,5 +82,8 @@ def merge_replay(
         if isinstance(value, int) and 0 <= value <= len(steps):
             on_step(value)
 
-    payload = {**replay_data(data, steps), "wording": asdict(wording), "step": step}
+    shown = replay_data(first, steps)
+    for values, note in zip(shown["steps"], notes, strict=False):
+        values.update(note)
+    payload = {**shown, "wording": asdict(wording), "step": step}
     _part()(key=key, data=payload, on_step_change=moved)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from lmcore import Encoding, LanguageModel
 from lmcore.tokenizer.graphemes import shared_groups
-from pages.common import session
+from pages.common import link, session
 from pages.common.text import _, visible
 
 MAX_DRAWN = 300  # more chips than this are a wall, not a picture; the table and its download have all
@@ -67,4 +70,15 @@ def results_table(lm: LanguageModel, text: str) -> pd.DataFrame:
             "ids": [", ".join(map(str, found.ids)) for found in both.values()],
             _("pieces"): [" | ".join(map(visible, found.tokens)) for found in both.values()],
         }
+    )
+
+
+def follow(sentence: str, state: Mapping[str, Any]) -> None:
+    """Show a link to the embedding page that sets values there."""
+    values = {key: link.as_text(value) for key, value in state.items()}
+    st.page_link(
+        "pages/stages/embedding.py",
+        label=sentence,
+        icon=":material/arrow_forward:",
+        query_params={**values, link.APPLY: "1"},
     )

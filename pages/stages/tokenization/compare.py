@@ -76,7 +76,7 @@ def show(lm: LanguageModel) -> None:
     page.numbers_table(
         comparison_table(text, found, examined),
         "vocabularies",
-        {"V": "count", _("tokens"): "count", _("characters per token"): "%.3f", _("bytes per token"): "%.3f"},
+        formats(),
     )
     round_trips(text, start, WINDOW, found, examined)
     page.snippet(CODE.format(text=_as_code(text), names=list(found)))
@@ -132,6 +132,11 @@ def comparison_table(text: str, found: Mapping[str, Vocabulary], examined: Mappi
             }
         )
     return pd.DataFrame(lines)
+
+
+def formats() -> dict[str, str]:
+    """Return how the table's numbers are written."""
+    return {"V": "count", _("tokens"): "count", _("characters per token"): "%.3f", _("bytes per token"): "%.3f"}
 
 
 def _start(text: str) -> int:

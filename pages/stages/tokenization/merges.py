@@ -6,12 +6,14 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
+from lmcore.tokenizer import MergeStep
 from pages.common import link, page
 from pages.common.text import _, visible
 from pages.figures import tokenization as figures
 from pages.live.merge_replay import Wording, merge_replay
 from pages.stages.tokenization.common import require_text
 
+_RUNNERS_UP = 3
 MAX_CHARACTERS = 120  # of the text are replayed: more pieces than a reader can follow
 
 CODE = """
@@ -31,36 +33,37 @@ def show(lm: LanguageModel) -> None:
     if len(text) > MAX_CHARACTERS:
         st.caption(_("The first {n} characters of the prompt are replayed.").format(n=MAX_CHARACTERS))
         text = text[:MAX_CHARACTERS]
-    data, steps = text.encode(), lm.tokenizer.replay(text)
-    st.markdown(
-        _(
-            "Training put {n:,} pairs of pieces in order. The text starts as single bytes; of all neighbours, the pair "
-            "that was learned first (the lowest rank) is joined, wherever it occurs, until no pair is in the list."
-        ).format(n=len(lm.tokenizer.merges))
-    )
+    first, steps = lm.tokenizer.first_pieces(text), lm.tokenizer.replay(text)
+    st.markdown(_how(lm).format(n=len(lm.tokenizer.merges)))
     step = link.remember("merge_step", 0, int)
     if not 0 <= step <= len(steps):
         step = st.session_state["merge_step"] = min(max(step, 0), len(steps))
     merge_replay(
-        data,
+        first,
         steps,
         key="merges.replay",
         step=step,
         on_step=lambda moved: st.session_state.update(merge_step=moved),
         wording=Wording(
             label=_("Merges done"),
-            start=_("Before the first merge: {pieces} single bytes."),
-            step=_("Merge {step} of {steps}, rank {rank}: {left} + {right} → {joined}. {pieces} pieces."),
+            start=_("Before the first merge: {pieces} single bytes.")
+            if lm.tokenizer.merges_bytes
+            else _("Before the first merge: {pieces} characters."),
+            step=_(
+                "Merge {step} of {steps}, rank {rank}: {left} + {right} → {joined}. {pieces} pieces. "
+                "Runners-up: {others}"
+            ),
         ),
+        notes=[{"others": _runners_up(each) or _("none")} for each in steps],
     )
     if not steps:
-        st.info(_("No pair of neighbours is in the list: the tokens are the single bytes."))
-    counts = [len(data), *(len(step.pieces) for step in steps)]
+        st.info(_("No pair of neighbours is in the list: the pieces stay as they are."))
+    counts = [len(first), *(len(step.pieces) for step in steps)]
     joined = [f"{visible(s.pair[0])} + {visible(s.pair[1])} · {_('rank')} {s.rank}" for s in steps]
     page.figure(
         figures.pieces_left(counts, joined, x_title=_("merges done"), y_title=_("pieces"), step=step),
         "merges.pieces",
-        _("How many pieces are left after each merge: from {start} bytes down to {end} tokens.").format(
+        _("How many pieces are left after each merge: from {start} down to {end} tokens.").format(
             start=counts[0], end=counts[-1]
         ),
     )
@@ -74,8 +77,31 @@ def show(lm: LanguageModel) -> None:
                 _("joined"): [visible(b"".join(s.pair)) for s in steps],
                 _("joined (hex)"): [b"".join(s.pair).hex(" ") for s in steps],
                 _("pieces left"): counts[1:],
+                _("runners-up (rank)"): [_runners_up(s) for s in steps],
             }
         ),
         "merges",
     )
     page.snippet(CODE.format(name=lm.name, text=text))
+
+
+def _how(lm: LanguageModel) -> str:
+    """Return what this model's tokenizer does, with a place for the number of its merges."""
+    if lm.tokenizer.merges_bytes:
+        return _(
+            "Training put {n:,} pairs of pieces in order. The text starts as single bytes; of all neighbours, the pair "
+            "that was learned first (the lowest rank) is joined, wherever it occurs, until no pair is in the list. The "
+            "runners-up are the pairs that could have been joined at that moment, and had to wait."
+        )
+    return _(
+        "This vocabulary lists tokens, not pairs: two neighbours may be joined when their union is a token, and the "
+        "union that comes first in the vocabulary's order goes first; {n:,} pairs in that order, the rank. The text "
+        "starts as single characters, one that the vocabulary lacks as its bytes. The runners-up are the pairs that "
+        "could have been joined at that moment, and had to wait."
+    )
+
+
+def _runners_up(step: MergeStep) -> str:
+    """Return the next best pairs of a step with their ranks."""
+    best = [f"{visible(left)} + {visible(right)} ({rank})" for rank, (left, right) in step.runners_up[:_RUNNERS_UP]]
+    return ", ".join(best) + (" …" if len(step.runners_up) > _RUNNERS_UP else "")

@@ -11,7 +11,6 @@ from pages.stages.tokenization.common import require_text
 
 MAX_CHARACTERS = 2_000_000
 SAMPLES = {"letters": ("a", 100_000), "marks": ("^", 1_000_000)}
-_PASTED = "tokenization.pasted"  # of the session alone: a megabyte does not fit into an address
 
 
 def choose() -> str:
@@ -25,17 +24,24 @@ def choose() -> str:
     if source in SAMPLES:
         character, n = SAMPLES[source]
         return character * n
-    return pasted() if source == "pasted" else require_text()
+    return pasted("pasted", session.prompt(), MAX_CHARACTERS) if source == "pasted" else require_text()
 
 
-def pasted(max_chars: int = MAX_CHARACTERS) -> str:
-    """Show the field for a long text and return the text; to begin with it is the prompt."""
-    text = st.session_state.setdefault(_PASTED, session.prompt())[:max_chars]
+def pasted(name: str, default: str, max_chars: int) -> str:
+    """Show a field for a long text and return the text.
+
+    Args:
+        name: which text it is; each is kept by itself.
+        default: what is there to begin with.
+        max_chars: the most characters that are taken.
+    """
+    key = f"tokenization.{name}"  # of the session alone: a megabyte does not fit into an address
+    text = st.session_state.setdefault(key, default)
     long_text(
         text,
-        key="tokenization.long",
+        key=f"{key}.field",
         max_chars=max_chars,
-        on_change=lambda changed: st.session_state.update({_PASTED: changed}),
+        on_change=lambda changed: st.session_state.update({key: changed}),
         wording=Wording(
             label=_("A long text"),
             hint=_("Paste a text here."),

@@ -8,7 +8,7 @@ from lmcore import Encoding, LanguageModel
 from pages.common import link, page
 from pages.common.text import _, markdown_literal
 from pages.live.token_groups import token_groups
-from pages.stages.tokenization.common import drawn_groups, require_text, token_table
+from pages.stages.tokenization.common import drawn_groups, follow, require_text, token_table
 
 CODE = """
 import lmcore
@@ -22,8 +22,8 @@ assert tokenizer.decode(encoding.ids[encoding.n_added :]) == encoding.text
 """
 
 
-def show(lm: LanguageModel) -> tuple[page.Suggestion, ...]:
-    """Draw the view and return where the chosen token leads."""
+def show(lm: LanguageModel) -> None:
+    """Draw the view."""
     text = require_text()
     found = lm.tokenizer.encode(text)
     _sizes(found)
@@ -48,12 +48,15 @@ def show(lm: LanguageModel) -> tuple[page.Suggestion, ...]:
         on_select=lambda chosen: st.session_state.update(position=chosen),
     )
     _details(found, selected)
+    follow(
+        _("Follow {token} (token {position}) to its row of the embedding").format(
+            token=markdown_literal(found.tokens[selected]), position=selected
+        ),
+        {"table.view": "lookup", "position": selected},
+    )
     _round_trip(lm, found)
     page.numbers_table(token_table(found), "tokens")
     page.snippet(CODE.format(name=lm.name, prompt=text))
-    follow = _("Follow {token} (token {position}) to its row of the embedding")
-    token = markdown_literal(found.tokens[selected])
-    return (page.Suggestion(follow.format(token=token, position=selected), "embedding", {"position": selected}),)
 
 
 def _sizes(found: Encoding) -> None:

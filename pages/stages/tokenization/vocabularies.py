@@ -14,6 +14,7 @@ from pages.common import link
 from pages.common.text import _, visible
 
 MOST = 4
+TRAINED = "trained here"  # of no file
 _KEY = "vocabularies"
 
 
@@ -40,9 +41,14 @@ def landmarks(text: str) -> Landmarks:
 
 @st.cache_resource(show_spinner=False, max_entries=12)
 def examine(name: str, text: str, _vocabulary: Vocabulary) -> Examined:
-    """Return a text's tokens and how the vocabulary fares on it; `name` stands for the vocabulary."""
+    """Return a text's tokens and how the vocabulary fares on it, kept by the vocabulary's name."""
+    return examined(text, _vocabulary)
+
+
+def examined(text: str, vocabulary: Vocabulary) -> Examined:
+    """Return a text's tokens and how the vocabulary fares on it."""
     started = time.perf_counter()
-    cuts = _vocabulary.cut(text)
+    cuts = vocabulary.cut(text)
     seconds = time.perf_counter() - started
     return Examined(cuts, measure(landmarks(text), cuts), seconds)
 
@@ -53,6 +59,7 @@ def title(name: str) -> str:
         BUILTIN: _("built-in BPE"),
         CHARACTERS: _("characters"),
         BYTES: _("bytes"),
+        TRAINED: _("trained here"),
         "smollm2-135m-instruct": "SmolLM2",
         "gemma-3-270m": "Gemma 3",
     }

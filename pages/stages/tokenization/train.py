@@ -1,0 +1,174 @@
+"""A BPE vocabulary learned here and now from a text: merges one by one, the text shrinking, and the result compared."""
+
+from __future__ import annotations
+
+import random
+import threading
+from itertools import islice
+
+import pandas as pd
+import streamlit as st
+
+from lmcore import LanguageModel
+from lmcore.corpus import small_world
+from lmcore.tokenizer.bpe_training import LearnedMerge, growing, learn_merges, split_words, tokenizer_of
+from lmcore.tokenizer.vocabularies import OfTokenizer
+from lmcore.training.background import BackgroundTraining
+from pages.common import link, page, session
+from pages.common.text import _, visible
+from pages.figures import tokenization as figures
+from pages.live.merge_replay import Wording, merge_replay
+from pages.stages.tokenization import compare, source, vocabularies
+
+MOST_MERGES = 1000
+MAX_CHARACTERS = 100_000
+_SAMPLE_CHARACTERS = 15_000
+_WATCHED = 160  # characters of the training text whose pieces are shown
+_RUN = "tokenization.bpe"
+_PLACES = threading.BoundedSemaphore(2)
+_REFRESH = 0.4  # seconds
+
+CODE = """
+from itertools import islice
+from lmcore.tokenizer.bpe_training import learn_merges, split_words, tokenizer_of
+
+text = open("text.txt", encoding="utf-8").read()   # what you pasted above
+learned = list(islice(learn_merges(split_words(text)), {n}))
+for merge in learned[-5:]:
+    print(merge.pair, merge.count, merge.n_tokens)
+print(tokenizer_of(merge.pair for merge in learned).encode({prompt!r}).tokens)
+"""
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view; the model has no part in it."""
+    st.markdown(
+        _(
+            "Training a BPE vocabulary is counting: of all pairs of neighbours in the text, the most frequent becomes "
+            "a token of its own, again and again. It begins with 256 tokens, the bytes. Move the slider and watch the "
+            "vocabulary grow and the text shrink; or paste a text of your own and see other words become tokens."
+        )
+    )
+    text = source.pasted("training", _sample(), MAX_CHARACTERS)
+    run = _training_on(text)
+    if run.progress.alive:
+        st.fragment(_watch, run_every=_REFRESH)(run)
+        link.stop()
+    learned = list(run.progress.steps)
+    if run.progress.state == "stopped":
+        st.info(_("Stopped after {n:,} merges; what was learned is shown.").format(n=len(learned)))
+    if not learned:
+        st.info(_("No pair of neighbours occurs twice in this text: there is nothing to learn. Paste a longer one."))
+        link.stop()
+    _show_learned(text, learned)
+
+
+def _show_learned(text: str, learned: list[LearnedMerge]) -> None:
+    n = link.remember("bpe_merges", min(100, len(learned)), int)
+    if not 0 <= n <= len(learned):
+        n = st.session_state["bpe_merges"] = min(max(n, 0), len(learned))
+    words, pairs = split_words(text), [merge.pair for merge in learned]
+    n_bytes = len(text.encode())
+    watched = split_words(text[:_WATCHED])
+    merge_replay(
+        [bytes([byte]) for word in watched for byte in word],
+        growing(watched, pairs),
+        key="train.replay",
+        step=n,
+        on_step=lambda moved: st.session_state.update(bpe_merges=moved),
+        notes=[{"count": each.count, "tokens": each.n_tokens, "size": 256 + i} for i, each in enumerate(learned, 1)],
+        wording=Wording(
+            label=_("Merges learned"),
+            start=_("No merge yet: 256 tokens, the bytes. The beginning of the text:"),
+            step=_(
+                "Merge {step}: {left} + {right} → {joined}, side by side {count} times. {size} tokens in the "
+                "vocabulary, {tokens} in the text. The beginning of the text:"
+            ),
+        ),
+    )
+    counts = [n_bytes, *(each.n_tokens for each in learned)]
+    page.figure(
+        figures.pieces_left(
+            counts,
+            [f"{visible(each.pair[0])} + {visible(each.pair[1])} · {each.count} ×" for each in learned],
+            x_title=_("merges learned"),
+            y_title=_("tokens of the text"),
+            step=n,
+        ),
+        "train.tokens",
+        _("How many tokens the training text is after each merge: from {start} bytes down to {end} tokens.").format(
+            start=counts[0], end=counts[-1]
+        ),
+    )
+    st.caption(
+        _("{words:,} words of {distinct:,} kinds. After {n} merges a token holds {size:.3f} bytes on average.").format(
+            words=len(words), distinct=len(set(words)), n=n, size=n_bytes / counts[n]
+        )
+    )
+    _compare(pairs[:n])
+    page.numbers_table(
+        pd.DataFrame(
+            {
+                _("merge"): range(1, len(learned) + 1),
+                _("left"): [visible(each.pair[0]) for each in learned],
+                _("right"): [visible(each.pair[1]) for each in learned],
+                _("joined"): [visible(b"".join(each.pair)) for each in learned],
+                _("times side by side"): [each.count for each in learned],
+                _("tokens of the text"): [each.n_tokens for each in learned],
+            }
+        ),
+        "learned-merges",
+    )
+    page.snippet(CODE.format(n=n, prompt=session.prompt()))
+
+
+def _compare(pairs: list[tuple[bytes, bytes]]) -> None:
+    """Draw the prompt in the vocabulary of these merges beside others."""
+    st.subheader(_("On the prompt, beside others"), anchor=False)
+    prompt = session.prompt()[: compare.WINDOW]
+    others = vocabularies.picker()
+    if not prompt:
+        st.info(_("There is no text here; type some."))
+        return
+    found = {vocabularies.TRAINED: OfTokenizer(tokenizer_of(pairs)), **others}
+    examined = {
+        name: vocabularies.examined(prompt, vocabulary)
+        if name == vocabularies.TRAINED
+        else vocabularies.examine(name, prompt, vocabulary)
+        for name, vocabulary in found.items()
+    }
+    compare.rows(prompt, 0, found, examined, key="train.rows")
+    page.numbers_table(compare.comparison_table(prompt, found, examined), "trained-beside", compare.formats())
+
+
+def _training_on(text: str) -> BackgroundTraining:
+    """Return the training on this text, started when there is none; that on another text ends."""
+    known = st.session_state.get(_RUN)
+    if known is None or known[0] != text:
+        run = BackgroundTraining(
+            lambda: islice(learn_merges(split_words(text)), MOST_MERGES), lambda: None, MOST_MERGES, _PLACES
+        )
+        known = st.session_state[_RUN] = (text, run)
+        run.join(1.0)  # most are done at once, and need no progress
+    return known[1]
+
+
+def _watch(run: BackgroundTraining) -> None:
+    """Draw how far it is, until it has ended."""
+    progress = run.progress
+    done = len(progress.steps)
+    st.progress(done / MOST_MERGES, text=_("{n:,} of at most {most:,} merges").format(n=done, most=MOST_MERGES))
+    if st.button(_("Stop"), key="train.stop"):
+        run.stop()
+        run.join()
+    if not run.progress.alive:
+        st.rerun()
+
+
+@st.cache_resource(show_spinner=False)
+def _sample() -> str:
+    """Return a text of the small world, the one that the built-in models learned from."""
+    rng, text = random.Random(0), ""
+    while len(text) < _SAMPLE_CHARACTERS:
+        text += small_world().sample_document(rng)
+    return text
