@@ -13,7 +13,7 @@ from pages.common.escape import plotly_literal
 from pages.figures import theme
 
 _N_BINS = 81
-_TICK_EVERY = 16  # dimensions
+_MOST_TICKS = 12  # on the axis of dimensions
 
 
 def rows(
@@ -33,7 +33,7 @@ def rows(
     height = 140 + 24 * len(values)
     figure = theme.heatmap(values, labels, list(map(str, range(width))), kind="signed", limit=limit, height=height)
     _titled(figure, y=titles[0], x=titles[1])
-    ticks = list(range(0, width, _TICK_EVERY))
+    ticks = list(range(0, width, 16 * math.ceil(width / (16 * _MOST_TICKS))))
     figure.update_xaxes(tickvals=ticks, ticktext=list(map(str, ticks)))
     figure.update_traces(colorbar_title_text=titles[2])
     figure.add_shape(
@@ -139,66 +139,50 @@ def entries(tables: Mapping[str, ArrayLike], *, init_std: float, init_name: str,
     return _titled(figure, x=titles[0], y=titles[1])
 
 
-def small_maps(
-    maps: Mapping[str, ArrayLike],
-    labels: Sequence[str],
-    *,
-    marked: Mapping[str, Sequence[int]],
-    titles: tuple[str, str],
+def small_map(
+    coordinates: ArrayLike, labels: Sequence[str], *, marked: Sequence[int], titles: tuple[str, str]
 ) -> go.Figure:
-    """Return maps of the same points side by side, each on axes of its own, all to one scale of its own.
+    """Return points in two dimensions, small enough to stand beside others, some of them marked.
 
     Args:
-        maps: title -> [N, 2].
+        coordinates: [N, 2].
         labels: one a point.
-        marked: title -> indices of points to name; the first of them is outlined.
+        marked: indices of points to ring; the first of them is outlined and named.
         titles: of the axes.
     """
-    figure = theme.base_figure(430)
-    width = 1 / len(maps)
-    for place, (title, coordinates) in enumerate(maps.items()):
-        x, y = np.asarray(coordinates, dtype=np.float64).T
-        number = "" if place == 0 else str(place + 1)
-        own = {"xaxis": f"x{number}", "yaxis": f"y{number}", "showlegend": False}
-        figure.add_scattergl(
-            x=x,
-            y=y,
-            mode="markers",
-            marker={"size": 4, "color": theme.CATEGORICAL[0], "opacity": 0.45},
-            customdata=[plotly_literal(label) for label in labels],
-            hovertemplate="%{customdata}<br>%{x:.6g}<br>%{y:.6g}<extra></extra>",
-            **own,
-        )
-        chosen = list(marked[title])
-        figure.add_scatter(
-            x=x[chosen],
-            y=y[chosen],
-            mode="markers+text",
-            text=[plotly_literal(labels[index]) for index in chosen],
-            textposition="top center",
-            marker={
-                "symbol": "circle-open",
-                "size": [13] + [9] * (len(chosen) - 1),
-                "color": [theme.OUTLINE] + [theme.REMOVED] * (len(chosen) - 1),
-                "line": {"width": 2},
-            },
-            hoverinfo="skip",
-            **own,
-        )
-        axis = {"showgrid": True, "gridcolor": theme.GRID, "zeroline": False, "automargin": True, "nticks": 5}
-        span = [place * width, (place + 1) * width - (0.05 if place < len(maps) - 1 else 0.0)]
-        figure.update_layout(
-            {
-                f"xaxis{number}": {**axis, "domain": span, "anchor": f"y{number}", "title": {"text": titles[0]}},
-                f"yaxis{number}": {**axis, "anchor": f"x{number}", "scaleanchor": f"x{number}"},
-            }
-        )
-        figure.add_annotation(
-            text=f"<b>{plotly_literal(title)}</b>",
-            x=sum(span) / 2, y=1.02, xref="paper", yref="paper", yanchor="bottom", showarrow=False,
-        )  # fmt: skip
-    figure.update_layout(yaxis_title_text=titles[1])
-    return figure
+    x, y = np.asarray(coordinates, dtype=np.float64).T
+    marked = list(marked)
+    figure = theme.base_figure(300)
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        marker={"size": 4, "color": theme.CATEGORICAL[0], "opacity": 0.4},
+        customdata=[plotly_literal(label) for label in labels],
+        hovertemplate="%{customdata}<br>%{x:.6g}<br>%{y:.6g}<extra></extra>",
+        showlegend=False,
+    )
+    figure.add_scatter(
+        x=x[marked],
+        y=y[marked],
+        mode="markers+text",
+        text=[f"<b>{plotly_literal(labels[index])}</b>" for index in marked[:1]] + [""] * (len(marked) - 1),
+        textposition="top center",
+        marker={
+            "symbol": "circle-open",
+            "size": [13] + [9] * (len(marked) - 1),
+            "color": [theme.OUTLINE] + [theme.REMOVED] * (len(marked) - 1),
+            "line": {"width": 2},
+        },
+        hoverinfo="skip",
+        cliponaxis=False,
+        showlegend=False,
+    )
+    for update in figure.update_xaxes, figure.update_yaxes:
+        update(showgrid=True, gridcolor=theme.GRID, nticks=5)
+    figure.update_yaxes(scaleanchor="x", scaleratio=1)
+    figure.update_layout(margin_t=8)
+    return _titled(figure, x=titles[0], y=titles[1])
 
 
 def cosines(tables: Mapping[str, ArrayLike], *, titles: tuple[str, str]) -> go.Figure:

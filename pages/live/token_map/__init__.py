@@ -15,7 +15,7 @@ import streamlit as st
 from pages.common.text import _
 
 _FOLDER = Path(__file__).parent
-_FILES = ("camera.js", "paint.js", "film.js", "token_map.js")
+_FILES = ("camera.js", "paint.js", "film.js", "hand.js", "token_map.js")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 // From a place in the map to a place on the screen, in two dimensions or three.
 
 const FILL = 0.9; // of the canvas is taken by the map at first
+const CLOSER = 1.5; // in three dimensions: few points lie in the corners of their box
 
 /** The middle and the extent of a film's places, the same for all its frames: axes stay where they are. */
 export function extent(places, axes) {
@@ -19,7 +20,7 @@ export const startingCamera = () => ({ zoom: 1, x: 0, y: 0, yaw: 0.6, pitch: 0.3
 /** Pixels for a unit of the map: alike in every direction, so that distances can be compared by eye. */
 export function unit({ size }, camera, width, height) {
   const span = Math.hypot(...size) || 1;
-  const fit = size.length === 2 ? Math.min(width / (size[0] || span), height / (size[1] || span)) : Math.min(width, height) / span;
+  const fit = size.length === 2 ? Math.min(width / (size[0] || span), height / (size[1] || span)) : (CLOSER * Math.min(width, height)) / span;
   return FILL * fit * camera.zoom;
 }
 

@@ -139,7 +139,7 @@ function paintNames(pen, map, ink, screen, width, height) {
     const [x, y] = [screen[3 * index], screen[3 * index + 1]];
     if (x < 0 || x > width || y < 0 || y > height) continue;
     const places = [[x, y - 11], [x, y + 20], [x + half + 11, y + 4], [x - half - 11, y + 4]].map(([cx, cy]) => [
-      Math.min(Math.max(cx, half + 2), width - half - 2), Math.min(Math.max(cy, 14), height - 6),
+      Math.min(Math.max(cx, half + 24), width - half - 2), Math.min(Math.max(cy, 14), height - 6),
     ]);
     const free = places.find(([cx, cy]) => !taken.some((box) => Math.abs(box.cx - cx) < box.half + half + 3 && Math.abs(box.cy - cy) < 15));
     if (!free) continue;

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from lmcore import LanguageModel
 from lmcore.analysis.embedding_history import embedding_history
+from lmcore.analysis.pca import PrincipalComponents, principal_components
 from lmcore.analysis.similarity import Comparison
 from lmcore.analysis.token_search import find_tokens, pieces, single_token
 from pages.common import link, widgets
@@ -38,6 +39,24 @@ def trained_table(lm: LanguageModel) -> Tensor:
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _lengths(name: str, _lm: LanguageModel) -> Tensor:
     return trained_table(_lm).norm(dim=-1)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def table_std(name: str, steps: int, _table: Tensor) -> float:
+    """Return the standard deviation of all numbers of a model's table after some steps; a large table takes a while."""
+    return _table.std().item()
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def components_of(table_name: str, ids: tuple[int, ...], _table: Tensor) -> PrincipalComponents:
+    """Return the principal components of some rows of a table, kept under a name for the table.
+
+    Args:
+        table_name: says which table it is: two tables never share one.
+        ids: the rows.
+        _table: the table.
+    """
+    return principal_components(_table[list(ids)])
 
 
 def compare(lm: LanguageModel, vector: Tensor, table: Tensor | None = None) -> Comparison:

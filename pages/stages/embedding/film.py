@@ -9,7 +9,6 @@ import streamlit as st
 import lmcore
 from lmcore import LanguageModel
 from lmcore.analysis.embedding_history import embedding_history
-from lmcore.analysis.pca import principal_components
 from lmcore.analysis.similarity import cosine, neighbours
 from lmcore.corpus.occurring import occurring_tokens
 from pages.common import page, widgets
@@ -17,7 +16,7 @@ from pages.common.text import _, markdown_literal, plotly_literal, visible
 from pages.figures import embedding as figures
 from pages.live.token_map import Frame, token_map
 from pages.stages.embedding import sample
-from pages.stages.embedding.common import label_of, labels_of, token_picker
+from pages.stages.embedding.common import components_of, label_of, labels_of, token_picker
 
 _NEAR = 6
 _PICKED = "table.followed"  # in the session: ids that the reader encircled
@@ -65,7 +64,7 @@ def show(lm: LanguageModel) -> None:
         )
         if len(tables) == 2:
             st.caption(_("Of this model the start and the end are on record; the default model has every stage."))
-    axes = principal_components(trained[ids])
+    axes = components_of(f"{lm.name} {max(tables)}", tuple(ids), trained)
     near = {steps: neighbours(table, table[token], _NEAR, "cosine", {token}) for steps, table in tables.items()}
     shares = {steps: axes.explained(table[ids], n_axes).sum().item() for steps, table in tables.items()}
     where = {other: index for index, other in enumerate(ids)}
@@ -90,7 +89,10 @@ def show(lm: LanguageModel) -> None:
             colours=colours,
             frames=frames,
             chosen=where[token],
-            axis_titles=[_("component {n} of the trained rows").format(n=axis + 1) for axis in range(n_axes)],
+            axis_titles=[
+                (_("component {n} of the trained rows") if n_axes == 2 else _("component {n}")).format(n=axis + 1)
+                for axis in range(n_axes)
+            ],
             start=len(frames) - 1,
             near_title=_("nearest by cosine, all {width} dimensions").format(width=lm.config.d_model),
             on_choose=lambda index: st.session_state.update({"token": ids[index]}),

@@ -124,7 +124,7 @@ def _shapes(pairs: list[tuple[list[int], list[int]]]) -> None:
     names = [_("this prompt, [S] → [S, D]"), _("it and its reverse as a batch, [B, S] → [B, S, D]")]
     for name, (given, made) in zip(names, pairs, strict=True):
         st.caption(name)
-        st.code(f"{given} → {made}", language=None)
+        st.code(f"{given} → {made}", language=None, wrap_lines=True)
 
 
 def _around(position: int, n: int, most: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from lmcore.analysis.similarity import cosine, likeness
 from pages.common import page, widgets
 from pages.common.text import _, plotly_literal
 from pages.figures import embedding as figures
-from pages.stages.embedding.common import compare, label_of, labels_of, steps_picker, token_picker
+from pages.stages.embedding.common import compare, label_of, labels_of, steps_picker, table_std, token_picker
 
 CODE = """
 import lmcore
@@ -40,7 +40,7 @@ def show(lm: LanguageModel) -> None:
         steps, tables = steps_picker(lm)
         n = widgets.slider("neighbours", _("Neighbours"), 3, 20, 8)
         table, trained = tables[steps], list(tables.values())[-1]
-        st.metric(_("σ of the table"), f"{table.std().item():.4f}")
+        st.metric(_("σ of the table"), f"{table_std(lm.name, steps, table):.4f}")
         st.metric(_("Length of this row"), f"{table[token].norm().item():.4f}")
         st.caption(
             _(

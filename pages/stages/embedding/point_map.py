@@ -8,7 +8,6 @@ import streamlit as st
 from torch import Tensor
 
 from lmcore import LanguageModel
-from lmcore.analysis.pca import principal_components
 from lmcore.analysis.similarity import Neighbours, cosine
 from lmcore.analysis.tsne import STEPS, TsneProgress
 from pages.common import page, widgets
@@ -16,7 +15,7 @@ from pages.common.text import _, visible
 from pages.figures import embedding as figures
 from pages.live.token_map import Colours, Frame, token_map
 from pages.stages.embedding import sample, tsne_runs
-from pages.stages.embedding.common import compare, label_of, labels_of, steps_picker, token_picker
+from pages.stages.embedding.common import compare, components_of, label_of, labels_of, steps_picker, token_picker
 from pages.stages.embedding.neighbours import table_code
 
 _NEAR = 8
@@ -84,30 +83,33 @@ def show(lm: LanguageModel) -> None:
         points = table[ids]
         lengths = points.norm(dim=-1)
         colours = sample.choose_colours(lm, ids, lengths)
-    made = table_code(steps, len(tables))
     if method == "pca":
-        places, titles, code = _components(lm, chosen, table, made, tables[max(tables)], ids, n_axes, controls)
+        places, titles, code = _components(lm, chosen, tables, steps, ids, n_axes, controls)
         progress = None
     else:
         with controls:
             wanted = tsne_runs.choose(lm.name, steps, ids, n_axes, seed)
         with buttons:
             progress = tsne_runs.buttons(wanted, points)
-        places = principal_components(points).project(points, n_axes).numpy()
+        places = components_of(f"{lm.name} {steps}", tuple(ids), table).project(points, n_axes).numpy()
         titles = []
         code = TSNE_CODE.format(
-            name=lm.name, shown=chosen.code, table=made, n=n_axes, start=wanted.start, seed=wanted.seed
+            name=lm.name,
+            shown=chosen.code,
+            table=table_code(steps, len(tables)),
+            n=n_axes,
+            start=wanted.start,
+            seed=wanted.seed,
         )
     drawn = _Drawn(lm, ids, token, near, colours, titles)
     with picture:
-        if progress is not None and progress.alive:
-            st.fragment(_watch, run_every=_REFRESH)(drawn, places, wanted)
-            shown_places = places
-        else:
-            shown_places = places if progress is None or progress.places is None else progress.places
-            if method == "tsne":
-                _say(progress)
-            drawn.show(shown_places)
+        alive = progress is not None and progress.alive
+        shown_places = places if progress is None or progress.places is None else progress.places
+        if method == "tsne" and progress is None:
+            st.info(
+                _("This is the map by PCA, from which t-SNE starts. Press the button to make the map: some seconds.")
+            )
+        st.fragment(_draw, run_every=_REFRESH if alive else None)(drawn, places, progress, wanted if alive else None)
         outside = [] if token in ids else [_("The chosen token is not in the sample: choose a point of the map.")]
         st.caption(
             " ".join(
@@ -127,16 +129,16 @@ def show(lm: LanguageModel) -> None:
 def _components(
     lm: LanguageModel,
     chosen: sample.Sample,
-    table: Tensor,
-    made: str,
-    trained: Tensor,
+    tables: dict[int, Tensor],
+    steps: int,
     ids: list[int],
     n_axes: int,
     controls: st.delta_generator.DeltaGenerator,
 ) -> tuple[np.ndarray, list[str], str]:
+    table, last = tables[steps], max(tables)
     with controls:
         basis = "trained"
-        if table is not trained:
+        if steps != last:
             basis = widgets.select(
                 "table.basis",
                 _("Axes from"),
@@ -145,7 +147,8 @@ def _components(
                 format_func={"trained": _("the trained table"), "this": _("this table")}.__getitem__,
                 help=_("With the trained table's axes the points stay comparable while the steps change."),
             )
-        components = principal_components((trained if basis == "trained" else table)[chosen.ids])
+        of = last if basis == "trained" else steps
+        components = components_of(f"{lm.name} {of}", tuple(chosen.ids), tables[of])
         shares = components.explained(table[chosen.ids], n_axes)
         share = shares.sum().item()
         st.metric(
@@ -156,10 +159,9 @@ def _components(
                 "for nearness read the list of neighbours."
             ),
         )
-    titles = [
-        _("component {n}: {share:.2f} % of the variance").format(n=axis + 1, share=100 * share)
-        for axis, share in enumerate(shares.tolist())
-    ]
+    title = _("component {n}: {share:.2f} % of the variance") if n_axes == 2 else _("component {n}: {share:.2f} %")
+    titles = [title.format(n=axis + 1, share=100 * share) for axis, share in enumerate(shares.tolist())]
+    made = table_code(steps, len(tables))
     code = CODE.format(
         name=lm.name,
         shown=chosen.code,
@@ -206,19 +208,18 @@ class _Drawn:
         )
 
 
-def _watch(drawn: _Drawn, before: np.ndarray, wanted: tsne_runs.Wanted) -> None:
-    """Draw a map in the making; runs by itself again and again until it is done."""
-    progress = tsne_runs.latest(wanted)
-    _say(progress)
-    drawn.show(before if progress.places is None else progress.places)
-    if not progress.alive:
+def _draw(drawn: _Drawn, before: np.ndarray, progress: TsneProgress | None, making: tsne_runs.Wanted | None) -> None:
+    """Draw the map; one in the making again and again until it is done."""
+    if making is not None:
+        progress = tsne_runs.latest(making)
+    if progress is not None:
+        _say(progress)
+    drawn.show(before if progress is None or progress.places is None else progress.places)
+    if making is not None and not progress.alive:
         st.rerun()  # the whole page, once: the buttons and the table change
 
 
-def _say(progress: TsneProgress | None) -> None:
-    if progress is None:
-        st.info(_("This is the map by PCA, from which t-SNE starts. Press the button to make the map: some seconds."))
-        return
+def _say(progress: TsneProgress) -> None:
     state = {
         "waiting": _("Waiting for another map"),
         "running": _("Making the map"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -9,14 +11,13 @@ import torch
 from torch import Tensor
 
 from lmcore import LanguageModel
-from lmcore.analysis.pca import principal_components
 from lmcore.analysis.random_tables import NORMAL_STD, random_table, uniform_limit
 from lmcore.analysis.similarity import neighbours
 from pages.common import page, widgets
 from pages.common.text import _
 from pages.figures import embedding as figures
 from pages.stages.embedding import sample
-from pages.stages.embedding.common import labels_of, token_picker, trained_table
+from pages.stages.embedding.common import components_of, labels_of, token_picker, trained_table
 
 _NEAR = 6
 _PAIRS = 1_000  # of the tokens shown, whose pairs are counted
@@ -63,53 +64,57 @@ def show(lm: LanguageModel) -> None:
         )
         st.caption(_("Compared among these rows only: {sample}.").format(sample=chosen.sentence))
     tables = {
-        _("normal, σ = {std}").format(std=NORMAL_STD): random_table(n, width, "normal", seed),
-        _("uniform, ±√(3/D)"): random_table(n, width, "uniform", seed),
-        _("trained"): trained_table(lm)[ids],
+        "normal": (_("normal, σ = {std}").format(std=NORMAL_STD), random_table(n, width, "normal", seed)),
+        "uniform": (_("uniform, ±√(3/D)"), random_table(n, width, "uniform", seed)),
+        "trained": (_("trained"), trained_table(lm)[ids]),
     }
     labels = labels_of(lm, ids)
-    places, marked, found, columns = {}, {}, {}, {}
-    for name, table in tables.items():
-        components = principal_components(table)
-        share = components.explained(table, 2).sum().item()
-        near = neighbours(table, table[place], _NEAR, "cosine", {place})
-        title = _("{table} · {share:.1f} %").format(table=name, share=100 * share) if share == share else name
-        places[title] = components.project(table, 2).numpy()
-        marked[title] = [place, *near.ids[:3].tolist()]
-        found[name] = near
-        columns[name] = [
-            table.std().item(), table.norm(dim=-1).mean().item(), share,
-            near.scores[0].item() if len(near.ids) else float("nan"),
-        ]  # fmt: skip
+    columns, pairs = {}, {}
     with picture:
-        page.figure(
-            figures.small_maps(places, labels, marked=marked, titles=(_("first component"), _("second component"))),
-            "embedding-random-maps",
-            _("The same tokens in two random tables and in the trained one, each along its own first two components."),
-        )
+        for column, (kind, (name, table)) in zip(st.columns(3), tables.items(), strict=True):
+            of = f"{lm.name} {kind} {seed if kind != 'trained' else ''} {n} {zlib.crc32(np.array(ids).tobytes())}"
+            components = components_of(of, tuple(range(n)), table)
+            share = components.explained(table, 2).sum().item()
+            near = neighbours(table, table[place], _NEAR, "cosine", {place})
+            pairs[name] = _pair_cosines(of, seed, table)
+            columns[name] = [
+                table.std().item(), table.norm(dim=-1).mean().item(), share,
+                near.scores[0].item() if len(near.ids) else float("nan"),
+            ]  # fmt: skip
+            with column:
+                st.markdown(f"**{name}**")
+                if share == share:
+                    st.caption(_("two components show {share:.1f} %").format(share=100 * share))
+                page.figure(
+                    figures.small_map(
+                        components.project(table, 2).numpy(),
+                        labels,
+                        marked=[place, *near.ids[:3].tolist()],
+                        titles=(_("first component"), _("second component")),
+                    ),
+                    f"embedding-random-{kind}",
+                    _("The tokens along the first two components of this table; the chosen one is marked."),
+                )
+                st.dataframe(
+                    pd.DataFrame(
+                        {
+                            _("nearest by cosine"): [labels[index] for index in near.ids.tolist()],
+                            _("cosine"): near.scores.numpy(),
+                        }
+                    ),
+                    hide_index=True,
+                    column_config={_("cosine"): st.column_config.NumberColumn(format="%.3f")},
+                    key=f"embedding-random-near-{kind}",
+                )
         st.caption(
             _(
-                "In the title: the share of the variance that the two components show. A random table has no "
-                "direction of its own: each of its {width} components has about as little as any other."
+                "A random table has no direction of its own: each of its {width} components shows about as little as "
+                "any other, and what is near is near by chance."
             ).format(width=width)
         )
-        for column, (name, near) in zip(st.columns(3), found.items(), strict=True):
-            with column:
-                page.figure(
-                    figures.ranked(
-                        near.scores.numpy(),
-                        [labels[index] for index in near.ids.tolist()],
-                        title=_("cosine · {table}").format(table=name),
-                    ),
-                    f"embedding-random-{len(name)}-{list(found).index(name)}",
-                    _("The rows most alike to the token's: {title}.").format(title=name),
-                )
         if n > 2:
             page.figure(
-                figures.cosines(
-                    {name: _pair_cosines(table, seed) for name, table in tables.items()},
-                    titles=(_("cosine of two rows"), _("share of all pairs, a bin")),
-                ),
+                figures.cosines(pairs, titles=(_("cosine of two rows"), _("share of all pairs, a bin"))),
                 "embedding-random-cosines",
                 _("How the cosines of all pairs of rows are distributed in the three tables."),
             )
@@ -128,8 +133,9 @@ def show(lm: LanguageModel) -> None:
     page.snippet(CODE.format(name=lm.name, shown=chosen.code, token=token, seed=seed, near=_NEAR))
 
 
-def _pair_cosines(table: Tensor, seed: int) -> np.ndarray:
+@st.cache_resource(show_spinner=False, max_entries=9)
+def _pair_cosines(table_name: str, seed: int, _table: Tensor) -> np.ndarray:
     """Return the cosines of all pairs of different rows, of at most _PAIRS rows drawn at random."""
-    rows = torch.tensor(sample.random_ids(len(table), _PAIRS, seed))
-    directions = torch.nn.functional.normalize(table[rows].double(), dim=-1)
+    rows = torch.tensor(sample.random_ids(len(_table), _PAIRS, seed))
+    directions = torch.nn.functional.normalize(_table[rows].double(), dim=-1)
     return (directions @ directions.T)[torch.triu_indices(len(rows), len(rows), 1).unbind()].numpy()
