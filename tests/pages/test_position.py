@@ -112,6 +112,12 @@ def test_one_plane_draws_the_arc_the_short_way_round() -> None:
     assert max(np.abs(np.diff(arc.y))) < 0.02
 
 
+def test_the_square_of_scores_uses_the_whole_scale() -> None:
+    cells = rope.square([[8.5, 8.7], [8.6, 8.5]], row_title="", column_title="", value_title="score").data[0]
+    assert cells.zmin is None and cells.zmax is None  # from the least to the largest, not from 0
+    assert cells.z[1][0] == 8.6
+
+
 def test_the_strip_numbers_the_pairs_of_both_layouts() -> None:
     names = {"half_split": "half", "interleaved": "inter"}
     cells = rope.layout_strip(6, names=names, component="component", pair="pair").data[0]
