@@ -215,17 +215,35 @@ class RotaryPosition(PositionEncoding):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self._full = self._tables(rope_frequencies(config.d_head, config.rope_base, config.rope_scaling))
-        local_base = config.rope_base_local
-        self._local = self._full if local_base is None else self._tables(rope_frequencies(config.d_head, local_base))
+        frequencies = rope_frequencies(config.d_head, config.rope_base, config.rope_scaling)
+        self._everywhere = self._local = _RotationTable(frequencies, config)
+        if config.rope_base_local is not None:
+            self._local = _RotationTable(rope_frequencies(config.d_head, config.rope_base_local), config)
 
     def rotation(self, start: int, length: int, local: bool = False) -> Rotation:
         """Return the rotation for these positions."""
-        tables, rows = self._local if local else self._full, slice(start, start + length)
-        return Rotation(tables.cos[rows], tables.signed_sin[rows], tables.layout)
+        return (self._local if local else self._everywhere).rows(start, length)
 
-    def _tables(self, frequencies: Tensor) -> Rotation:
-        return make_rotation(torch.arange(self.config.context_length), frequencies, self.config.rope_layout)
+
+class _RotationTable:
+    """The rotations of positions 0, 1, 2, ..., as far as they were asked for.
+
+    A context of 32,768 positions with heads of 256 would fill 67 MB, most of them for texts that never come.
+    """
+
+    def __init__(self, frequencies: Tensor, config: ModelConfig) -> None:
+        self._frequencies, self._layout, self._limit = frequencies, config.rope_layout, config.context_length
+        self._table = self._computed(min(512, self._limit))
+
+    def rows(self, start: int, length: int) -> Rotation:
+        table, stop = self._table, start + length
+        if stop > len(table.cos):
+            table = self._table = self._computed(min(max(stop, 2 * len(table.cos)), self._limit))
+        return Rotation(table.cos[start:stop], table.signed_sin[start:stop], self._layout)
+
+    def _computed(self, length: int) -> Rotation:
+        with torch.inference_mode(False):  # a table first needed for looking serves learning too
+            return make_rotation(torch.arange(length), self._frequencies, self._layout)
 
 
 class AlibiPosition(PositionEncoding):
