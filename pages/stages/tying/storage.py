@@ -41,7 +41,7 @@ def show(lm: LanguageModel) -> None:
     cases[_("a copy with equal values")] = storage_of(table, table.detach().clone())
 
     counted = count(lm.config)
-    facts, picture = page.workbench()
+    facts, picture = st.columns([2, 3], gap="large")  # numbers of nine digits have to be read in full
     with facts:
         st.markdown(_storage_sentence(cases[lm.name].shared, lm.name))
         st.metric(
