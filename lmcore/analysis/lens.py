@@ -34,7 +34,9 @@ class LensLayer:
     target_ranks: Tensor
 
 
-def logit_lens(model: Model, trace: Trace, target_id: int, positions: slice = slice(None)) -> Iterator[LensLayer]:
+def logit_lens(
+    model: Model, trace: Trace, target_id: int, positions: slice = slice(None), within_blocks: bool = True
+) -> Iterator[LensLayer]:
     """Put every state of the residual stream through the final norm and the head (nostalgebraist 2020).
 
     States come in order: what enters block 0, then after each attention and each MLP; the last one's distribution is
@@ -46,12 +48,16 @@ def logit_lens(model: Model, trace: Trace, target_id: int, positions: slice = sl
         target_id: the token to follow.
         positions: which to read; all of them when left out. Each costs as much as a whole pass of a small model.
 
+        within_blocks: whether the states between attention and MLP are read too.
+
     Raises:
         ValueError: for a token outside the vocabulary.
     """
     if not 0 <= target_id < model.config.vocab_size:
         raise ValueError(f"target_id is {target_id}: ids run from 0 to {model.config.vocab_size - 1}.")
     for name in residual_states(trace):
+        if name.endswith("resid_mid") and not within_blocks:
+            continue
         with torch.inference_mode():
             logits = model.unembed(model.final_norm(trace[name][positions])).float()
             log_probs = log_softmax(logits)

@@ -219,7 +219,7 @@ def lens_tokens(
         tokens: a label for each position.
         titles: of the positions and of the probability.
     """
-    figure = theme.heatmap(probs, states, tokens, kind="probability")
+    figure = theme.heatmap(probs, states, tokens, kind="probability", height=_tall(len(states)))
     cells = figure.data[-1]
     cells.hovertemplate = "%{y} · %{x}<br>%{customdata}<br><b>%{z:.4%}</b><extra></extra>"
     cells.customdata = [[plotly_literal(text) for text in row] for row in texts]
@@ -244,7 +244,8 @@ def lens_ranks(
     """
     values = np.asarray(ranks, dtype=np.float64)
     height = np.log(vocab_size / values)
-    figure = theme.heatmap(height, states, tokens, kind="amount", limit=float(np.log(max(vocab_size, 2))))
+    limit = float(np.log(max(vocab_size, 2)))
+    figure = theme.heatmap(height, states, tokens, kind="amount", limit=limit, height=_tall(len(states)))
     cells = figure.data[-1]
     cells.customdata = np.asarray(ranks)
     cells.hovertemplate = f"%{{y}} · %{{x}}<br>{titles[1]} <b>%{{customdata:,}}</b><extra></extra>"
@@ -290,6 +291,11 @@ def contribution_grid(values: ArrayLike, blocks: Sequence[str], columns: Sequenc
             figure, [[f"{round(value, 2) + 0.0:.2f}".replace("-", "−") for value in row] for row in np.asarray(values)]
         )
     return figure
+
+
+def _tall(n_rows: int) -> int | None:
+    """Return a height that leaves each of many rows room for a line of text; None for few, which have it anyway."""
+    return 130 + 24 * n_rows if n_rows > 24 else None
 
 
 def _titled(figure: go.Figure, titles: tuple[str, str]) -> go.Figure:

@@ -65,7 +65,7 @@ def show_prompt(view: str) -> None:
         chosen = Chosen(lm, found, logits, scores, position, target, rival)
         count = next_token.count_picker() if view == "next" else whole_text.count_picker() if view == "text" else 0
         colour = whole_text.colour_picker() if view == "text" else ""
-        quantity = lens.quantity_picker() if view == "lens" else ""
+        quantity, within = (lens.quantity_picker(), lens.within_picker(chosen)) if view == "lens" else ("", False)
         split = parts.of_picker() if view == "parts" else ""
 
     if view == "next":
@@ -88,10 +88,10 @@ def show_prompt(view: str) -> None:
         dot_product.important_dimensions(chosen, hidden)
         page.snippet(dot_product.snippet(chosen))
     elif view == "lens":
-        layers = lens.layers_of(chosen, session.trace())
+        layers, part = lens.layers_of(chosen, session.trace(), within), lens.window(chosen, within)
         with picture:
-            lens.show(chosen, layers, quantity)
-        lens.table(chosen, layers)
+            lens.show(chosen, layers, part, quantity)
+        lens.table(chosen, layers, part)
         page.snippet(lens.snippet(chosen))
     else:
         attribution = parts.attribution(chosen, session.trace())

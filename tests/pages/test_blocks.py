@@ -303,3 +303,10 @@ def test_before_and_after_stand_side_by_side_with_the_rest() -> None:
     assert list(before.x) == [0.5, 0.25, 0.25] and list(after.x) == [0.125, 0.75, 0.125]
     assert (before.name, after.name) == ("Before", "After")
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "b", "the others"]
+
+
+def test_the_diagram_has_the_norms_that_follow_attention_and_mlp() -> None:
+    config = ModelConfig(vocab_size=50, d_model=16, n_layers=1, n_heads=4, context_length=9, sandwich_norm=True)
+    block = diagram(config, 5, 0, None, "residual", "Block 0").block
+    assert [node.name for node in block.attention] == ["attn_norm", "attn", "attn.out", "attn_post_norm"]
+    assert [node.name for node in block.mlp] == ["mlp_norm", "mlp", "mlp.out", "mlp_post_norm"]

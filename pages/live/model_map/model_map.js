@@ -50,7 +50,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     "branch",
     node(block.attention[0]),
     make("div", "together", node(block.attention[1]), row("heads", block.heads, "small")),
-    node(block.attention[2])
+    ...block.attention.slice(2).map((part) => node(part))
   );
   const mlp = make("div", "branch", ...block.mlp.map((part) => node(part)));
   const [pre, mid, post] = block.states.map((part) => node(part, "state"));

@@ -47,12 +47,14 @@ def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view
             Node("attn_norm", stream, NORMS[config.norm]),
             Node("attn", _heads_shape(config, length), _position_note(config), attention, view == "attention"),
             Node("attn.out", stream, f"W_out [{config.d_model}, {config.n_heads * config.d_head}]"),
+            *((Node("attn_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
         ),
         heads=[Node(str(index), choice=("head", index), selected=index == head) for index in range(config.n_heads)],
         mlp=(
             Node("mlp_norm", stream, NORMS[config.norm]),
             Node("mlp", f"[{length}, {config.d_mlp}]", mlp_name(config), mlp, view == "mlp"),
             Node("mlp.out", stream, f"W_down [{config.d_model}, {config.d_mlp}]"),
+            *((Node("mlp_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
         ),
     )
     blocks = [Node(str(index), choice=("layer", index), selected=index == layer) for index in range(config.n_layers)]

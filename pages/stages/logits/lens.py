@@ -27,29 +27,34 @@ def quantity_picker() -> str:
     return widgets.select("lens", _("Cells show"), list(names), "top", format_func=names.__getitem__)
 
 
-def window(chosen: Chosen) -> slice:
+def within_picker(chosen: Chosen) -> bool:
+    """Let the reader choose whether the states between attention and MLP are shown; many blocks begin without."""
+    return widgets.toggle("lens.within", _("After each attention too"), chosen.config.n_layers <= 8)
+
+
+def window(chosen: Chosen, within: bool) -> slice:
     """Return the positions to read: all of a short text, else as many as are quickly read, up to the chosen one."""
     config, length = chosen.config, len(chosen.found.ids)
-    for_one = (2 * config.n_layers + 1) * config.vocab_size * config.d_model
+    for_one = ((2 if within else 1) * config.n_layers + 1) * config.vocab_size * config.d_model
     most = max(MIN_POSITIONS, min(MAX_POSITIONS, int(_MAX_MULTIPLICATIONS // for_one)))
     first = max(0, min(chosen.position - most + 1, length - most))
     return slice(first, min(first + most, length))
 
 
-def layers_of(chosen: Chosen, trace: Trace) -> list[LensLayer]:
+def layers_of(chosen: Chosen, trace: Trace, within: bool) -> list[LensLayer]:
     """Return the lens of every state at the positions of the window."""
-    part = window(chosen)
-    key = (chosen.lm.name, tuple(chosen.found.ids), chosen.target, part.start)
+    part = window(chosen, within)
+    key = (chosen.lm.name, tuple(chosen.found.ids), chosen.target, part.start, within)
     if st.session_state.get(_KEPT, (None,))[0] != key:
         with st.spinner(_("Reading every state of the stream")), session.forward_lock():
-            layers = list(logit_lens(chosen.lm.model, trace, chosen.target, part))
+            layers = list(logit_lens(chosen.lm.model, trace, chosen.target, part, within))
         st.session_state[_KEPT] = (key, layers)
     return st.session_state[_KEPT][1]
 
 
-def show(chosen: Chosen, layers: list[LensLayer], quantity: str) -> None:
+def show(chosen: Chosen, layers: list[LensLayer], part: slice, quantity: str) -> None:
     """Show the lens as a picture: a row a state, a column a position."""
-    first, tokens = window(chosen).start, chosen.labels[window(chosen)]
+    first, tokens = part.start, chosen.labels[part]
     states = [layer.state for layer in layers]
     if len(chosen.labels) > len(tokens):
         st.caption(_("Drawn are positions {first} to {last}.").format(first=first, last=first + len(tokens) - 1))
@@ -83,9 +88,9 @@ def show(chosen: Chosen, layers: list[LensLayer], quantity: str) -> None:
     )
 
 
-def table(chosen: Chosen, layers: list[LensLayer]) -> None:
+def table(chosen: Chosen, layers: list[LensLayer], part: slice) -> None:
     """Show the chosen position's column."""
-    at = chosen.position - window(chosen).start
+    at = chosen.position - part.start
     st.subheader(_("The chosen position, state by state"), anchor=False)
     frame = pd.DataFrame(
         {

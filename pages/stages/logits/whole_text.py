@@ -25,7 +25,7 @@ def count_picker() -> int:
 def colour_picker() -> str:
     """Let the reader choose what colours the text."""
     names = {"surprisal": _("Surprisal"), "probability": _("Probability"), "rank": _("Rank")}
-    return widgets.choice(
+    return widgets.select(
         "logits.colour", _("Text coloured by"), list(names), "surprisal", format_func=names.__getitem__
     )
 

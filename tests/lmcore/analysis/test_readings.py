@@ -172,6 +172,8 @@ def test_the_lens_reads_some_positions_as_it_reads_all() -> None:
     for whole, part in zip(logit_lens(model, trace, 5), logit_lens(model, trace, 5, slice(2, 4)), strict=True):
         assert part.top_ids.tolist() == whole.top_ids[2:4].tolist()
         torch.testing.assert_close(part.target_probs, whole.target_probs[2:4], rtol=1e-5, atol=0)
+    states = [layer.state for layer in logit_lens(model, trace, 5, within_blocks=False)]
+    assert states == ["blocks.0.resid_pre", *(f"blocks.{block}.resid_post" for block in range(3))]
 
 
 def test_top_tokens_and_one_tokens_probability_are_softmaxs() -> None:
