@@ -40,6 +40,8 @@ def against_length(
         )
     figure.update_layout(hovermode="x unified", showlegend=len(series) > 1)
     figure.update_yaxes(rangemode="tozero", showgrid=True, gridcolor=theme.GRID)
+    if len(lengths) <= 10:
+        figure.update_xaxes(tickvals=list(lengths))
     return figure
 
 

@@ -14,7 +14,7 @@ from pages.common.escape import plotly_literal
 from pages.figures import theme
 
 _CROWDED = 40  # tokens from left to right, beyond which they are not written out
-_LANE = 40  # pixels
+_LANE = 44  # pixels
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def tree(
         paths: what stands out; where several run together, the first is the widest.
         present: the node to outline.
         by_hand: nodes whose marker is a diamond.
-        ends: node -> what is written to the right of it.
+        ends: node -> what is written below it.
         x_title: what the distance from the left means.
     """
     depth, lane = layout(parents)
@@ -105,16 +105,16 @@ def tree(
             x=[depth[node] for node in ends],
             y=[lane[node] for node in ends],
             mode="text",
-            text=["\u2002" + plotly_literal(text) for text in ends.values()],
-            textposition="middle right",
+            text=[plotly_literal(text) for text in ends.values()],
+            textposition="bottom left",
             hoverinfo="skip",
             showlegend=False,
         )
     figure.update_yaxes(visible=False, range=[lanes - 0.5, -0.8])
     step = max(round(deepest / 12), 1)
     figure.update_xaxes(title_text=plotly_literal(x_title), tickvals=list(range(0, deepest + 1, step)))
-    room = 0.06 + 0.013 * max(map(len, (ends or {}).values()), default=0)  # for what is written at the ends
-    figure.update_xaxes(range=[-0.06 * max(deepest, 1), deepest * (1 + room) + 0.1])
+    margin = 0.13 * max(deepest, 1)  # for half of what is written at the first and the last token
+    figure.update_xaxes(range=[-margin, deepest + margin])
     return figure
 
 

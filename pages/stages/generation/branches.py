@@ -144,7 +144,7 @@ def _comparison(run: GenerationRun, one: Node, other: Node, leaves: list[Node]) 
     first, second = run.tree.path(one), run.tree.path(other)
     pairs = zip(first, second, strict=False)
     shared = next((n for n, (a, b) in enumerate(pairs) if a is not b), min(len(first), len(second)))
-    st.markdown(f"**{_('Two branches compared')}**")
+    st.markdown(_("**Two branches compared**"))
     if shared < min(len(first), len(second)):
         st.markdown(
             _("They part at position {position}: {a} with {p} here, {b} with {q} there.").format(

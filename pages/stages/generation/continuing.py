@@ -84,11 +84,11 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
 
 def _settings(lm: LanguageModel) -> tuple[SamplingSettings, SamplingSettings]:
     knobs.remember()
-    st.markdown(f"**{_('First settings')}**")
+    st.markdown(_("**First settings**"))
     widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
     widgets.slider("top_k", "top-k", 0, lm.config.vocab_size, 0, help=_("0 is off."))
     widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
-    st.markdown(f"**{_('Second settings')}**")
+    st.markdown(_("**Second settings**"))
     temperature = widgets.slider("many.temperature", _("Temperature") + " 2", 0.0, 2.0, 0.5, step=0.05)
     top_k = widgets.slider("many.top_k", "top-k 2", 0, lm.config.vocab_size, 0)
     top_p = widgets.slider("many.top_p", "top-p 2", 0.0, 1.0, 1.0, step=0.01)
