@@ -19,10 +19,10 @@ from lmcore.analysis.pca import principal_components
 Start = Literal["pca", "random"]
 State = Literal["waiting", "running", "finished", "stopped", "failed"]
 
-EXAGGERATED_STEPS, STEPS = 250, 750  # in all; openTSNE's defaults
+EXAGGERATED_STEPS, STEPS = 250, 750  # of all steps, the first; openTSNE's defaults
 FEWEST_POINTS = 4
 _EVERY = 10  # steps between two looks at what is asked
-_EXAGGERATION = 12
+_EXAGGERATION = 4  # the paper's; openTSNE's 12 draws the rows of a table, which have few near ones, into one point
 _ONE_AT_A_TIME = threading.Lock()
 
 
