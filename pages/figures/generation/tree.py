@@ -15,6 +15,7 @@ from pages.figures import theme
 
 _CROWDED = 40  # tokens from left to right, beyond which they are not written out
 _LANE = 44  # pixels
+_BELOW = 0.36  # of a lane, from a node to what is written below it: clear of the widest line
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,10 @@ def tree(
     if ends:
         figure.add_scatter(
             x=[depth[node] for node in ends],
-            y=[lane[node] for node in ends],
+            y=[lane[node] + _BELOW for node in ends],
             mode="text",
             text=[plotly_literal(text) for text in ends.values()],
-            textposition="bottom left",
+            textposition="middle left",
             hoverinfo="skip",
             showlegend=False,
         )
