@@ -133,9 +133,7 @@ def head_picker(key: str = "head") -> int:
     return slider(key, _("Head"), 0, session.language_model().config.n_heads - 1, 0)
 
 
-def position_picker(
-    key: str = "position", *, label: str | None = None, strength: Sequence[float] | None = None
-) -> int:
+def position_picker(key: str = "position", *, label: str | None = None, strength: Sequence[float] | None = None) -> int:
     """Show the prompt's tokens, let the reader choose one, and return its position; the last one to begin with.
 
     Args:

@@ -70,18 +70,29 @@ def test_an_example_fills_the_prompt_and_can_be_chosen_again() -> None:
         app.text_input(key="prompt").set_value("").run()
 
 
+@pytest.mark.parametrize("family", ["gemma3", "gpt2", "llama"])
 @pytest.mark.parametrize("page", PAGES)
-def test_page_runs_in_bfloat16_and_says_what_that_changes(page: str, tmp_path, monkeypatch) -> None:
-    write_folder("gemma3", tmp_path / "tiny")
+def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str, tmp_path, monkeypatch) -> None:
+    write_folder(family, tmp_path / "tiny")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     app = run(page, lang="en", prompt="the cat sat", model="tiny:bfloat16")
-    assert not app.exception and not app.error
-    assert app.session_state["model"] == "tiny:bfloat16"
-    lm = lmcore.load("tiny:bfloat16")
-    ids = lm.tokenizer.encode("the cat sat").ids
-    difference = (lm(ids)[-1].softmax(-1) - lmcore.load("tiny")(ids)[-1].softmax(-1)).abs()
-    rounded = lm(ids)[-1].softmax(-1)[difference.argmax()].item()
-    assert f"{rounded:.4f} here" in " ".join(caption.value for caption in app.caption)
+    views = [group for group in app.button_group if group.key.endswith(".view")]
+    for view in views[0].options if views else [None]:
+        if view is not None:
+            app.button_group(key=views[0].key).set_value(view).run()
+        assert not app.exception and not app.error, view
+        assert app.session_state["model"] == "tiny:bfloat16"
+
+
+def test_what_bfloat16_changes_is_said(tmp_path, monkeypatch) -> None:
+    write_folder("gemma3", tmp_path / "tiny")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    app = run(PAGES[0], lang="en", prompt="the cat sat", model="tiny:bfloat16")
+    half, full = lmcore.load("tiny:bfloat16"), lmcore.load("tiny")
+    ids = half.tokenizer.encode("the cat sat").ids
+    probs = half(ids)[-1].softmax(-1)
+    moved_most = (probs - full(ids)[-1].softmax(-1)).abs().argmax()
+    assert f"{probs[moved_most]:.4f} here" in " ".join(caption.value for caption in app.caption)
 
 
 def test_a_model_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def show(lm: LanguageModel) -> None:
         )
         page.figure(
             figures.rows(
-                table[low:high].numpy(),
+                table[low:high].float().numpy(),
                 labels_of(lm, range(low, high)),
                 chosen=chosen - low,
                 limit=limit,
