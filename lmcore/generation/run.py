@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
@@ -20,8 +21,9 @@ _BREATH = 0.002  # seconds between two tokens, in which others who wait for the 
 class GenerationRun:
     """Step, run, stop, go back, branch; nothing that was drawn is lost.
 
-    The settings may be changed at any time, while it runs too: they hold from the next token on, and each token keeps
-    those it was drawn with.
+    The thread ends with the text, when told to stop, and when nothing refers to the run any more. The settings may be
+    changed at any time, while it runs too: they hold from the next token on, and each token keeps those it was drawn
+    with.
 
     Args:
         lm: the language model.
@@ -62,12 +64,13 @@ class GenerationRun:
         self.pruned: list[Pruned] = []
         self._lock: AbstractContextManager[object] = lock or nullcontext()
         self._stopping = threading.Event()
+        self._appending = threading.Lock()  # held while a token is drawn from logits that are there: no long time
         self._thread: threading.Thread | None = None
 
     @property
     def running(self) -> bool:
-        """Whether the thread is at work."""
-        return self._thread is not None and self._thread.is_alive()
+        """Whether more tokens come; not from the moment on at which it was asked to stop."""
+        return self._thread is not None and self._thread.is_alive() and not self._stopping.is_set()
 
     @property
     def end(self) -> End:
@@ -94,6 +97,9 @@ class GenerationRun:
         Raises:
             ValueError: for the root.
         """
+        latest = self.tree.latest  # of a generation that runs this is the one in view, and the model need not rest
+        if latest is not None and latest[0] is node:
+            return latest[1]
         with self._lock:
             return self.tree.result(node)
 
@@ -109,25 +115,29 @@ class GenerationRun:
     def step(self) -> None:
         """Draw one token, where one can follow."""
         self.stop()
-        self._step()
+        if not self.end:
+            with self._lock:
+                self._move_to(self.tree.draw(self.node, self.settings, self.use_cache))
 
     def start(self) -> None:
         """Run in a thread until the text ends or `stop` is called."""
         self.stop()
         self.error = ""
         self._stopping.clear()
-        self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
+        # The thread holds this object for one token at a time: when its owner forgets it, the generation ends.
+        self._thread = threading.Thread(
+            target=_run, args=(weakref.ref(self), self._stopping), name="generation", daemon=True
+        )
         self._thread.start()
 
-    def ask_to_stop(self, patience: float = 0.0) -> None:
-        """Stop after the token being drawn now, and wait for it no longer than `patience` seconds."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join(patience)
+    def ask_to_stop(self) -> None:
+        """Stop at once: no token is appended any more, even if the model is still busy with the next."""
+        with self._appending:
+            self._stopping.set()
 
     def stop(self) -> None:
-        """Stop after the token being drawn now, and wait for it; `start` goes on from there."""
-        self._stopping.set()
+        """Stop at once, and wait until the model is free again; `start` goes on from there."""
+        self.ask_to_stop()
         if self._thread is not None:
             self._thread.join()
 
@@ -179,23 +189,39 @@ class GenerationRun:
             leaf = leaf.children[0]
         self.node = self.tip = leaf
 
-    def _step(self) -> None:
-        if not self.end:
-            with self._lock:
-                self._move_to(self.tree.draw(self.node, self.settings, self.use_cache))
-
     def _move_to(self, node: Node) -> None:
         # The tip first: who reads `node` and then `tip` meanwhile never finds the place beyond the branch in view.
         if node not in self.tip.lineage():
             self.tip = node
         self.node = node
 
-    def _run(self) -> None:
-        due = time.monotonic()
+    def _go_on(self) -> bool:
+        """Draw the next token unless asked to stop meanwhile; return whether there may be another."""
+        if self.end:
+            return False
         try:
-            while not self._stopping.is_set() and not self.end:
-                self._step()
-                due = max(due + 1 / self.tokens_per_second, time.monotonic()) if self.tokens_per_second else 0.0
-                self._stopping.wait(max(due - time.monotonic(), _BREATH))
+            with self._lock:
+                node, settings, use_cache = self.node, self.settings, self.use_cache
+                if self.tree.drawn(node, settings) is None:
+                    self.tree.next_logits(node, use_cache)  # takes long, so that Stop does not wait for it
+                with self._appending:
+                    if self._stopping.is_set():
+                        return False
+                    self._move_to(self.tree.draw(node, settings, use_cache))
         except Exception as error:  # whatever it is, the reader is told; a thread has nobody else to tell
             self.error = f"{type(error).__name__}: {error}"
+            return False
+        return True
+
+
+def _run(reference: weakref.ref[GenerationRun], stopping: threading.Event) -> None:
+    """Go on until the text ends, or nobody wants it any more."""
+    due = time.monotonic()
+    while not stopping.is_set():
+        run = reference()
+        if run is None or not run._go_on():
+            return
+        pace = run.tokens_per_second
+        del run
+        due = max(due + 1 / pace, time.monotonic()) if pace else 0.0
+        stopping.wait(max(due - time.monotonic(), _BREATH))

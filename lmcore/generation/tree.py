@@ -86,6 +86,10 @@ class GenerationTree:
         lm: the language model.
         ids: the prompt, at least one token and at most context_length.
 
+    Attributes:
+        root: the node that stands for the prompt.
+        latest: the node added last, and the distribution it was drawn from.
+
     Raises:
         ValueError: for a prompt that is empty or too long.
     """
@@ -98,6 +102,7 @@ class GenerationTree:
         self.lm = lm
         self.prompt_ids = tuple(map(int, ids))
         self.root = Node(None)
+        self.latest: tuple[Node, Reshaped] | None = None
         self._store = LogitsStore(lm)
 
     def path(self, node: Node) -> list[Node]:
@@ -174,13 +179,16 @@ class GenerationTree:
         """
         if settings.seed is None:
             raise ValueError("seed is None; a tree needs a seed, so that going back and on gives the same text.")
-        for child in node.children:
-            if child.settings == settings and not child.by_hand:
-                return child
+        if (known := self.drawn(node, settings)) is not None:
+            return known
         generator = new_generator(settings.seed)
         torch.rand(node.depth, dtype=torch.float64, generator=generator)  # the numbers of the tokens before
         result = self.next_result(node, settings, use_cache)
         return self._child(node, draw(result, generator), result, use_cache, by_hand=False)
+
+    def drawn(self, node: Node, settings: SamplingSettings) -> Node | None:
+        """Return the token drawn after a node with these settings, if that has been done."""
+        return next((child for child in node.children if child.settings == settings and not child.by_hand), None)
 
     def take(self, node: Node, token_id: int, settings: SamplingSettings, use_cache: bool = True) -> Node:
         """Put a token of the reader's choice after a node and return its node; any id of the vocabulary will do.
@@ -237,4 +245,5 @@ class GenerationTree:
             used_cache=use_cache,
         )
         node.children.append(child)
+        self.latest = (child, result)
         return child

@@ -23,7 +23,7 @@ def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
     key = (lm.name, prompt.text)
     if st.session_state.get(_CURRENT) != key:
         for run in runs.values():
-            run.stop()
+            run.ask_to_stop()
         st.session_state[_CURRENT] = key
         st.session_state[SELECTED] = None
     if key not in runs:

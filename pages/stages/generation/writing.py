@@ -25,8 +25,6 @@ for step in lmcore.generate(lm, ids, settings, max_new_tokens={n}, stop_ids=stop
     print(step.position, step.token_id, step.token, step.prob)
 """
 
-PATIENCE = 0.4  # seconds that Stop waits for the token being drawn; then the page is redrawn without it
-
 
 def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
     """Draw the view."""
@@ -73,7 +71,7 @@ def _buttons(run: GenerationRun) -> None:
     actions = {
         "step": run.step,
         "run": run.start,
-        "stop": lambda: run.ask_to_stop(PATIENCE),
+        "stop": run.ask_to_stop,
         "restart": lambda: run.go_to(run.tree.root),
     }
 

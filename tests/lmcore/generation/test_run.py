@@ -8,6 +8,7 @@ import torch
 
 import lmcore
 from lmcore.generation.run import GenerationRun
+from lmcore.generation.tree import Node
 
 SETTINGS = lmcore.SamplingSettings(temperature=0.9, seed=11)
 
@@ -178,13 +179,60 @@ def test_pruning_another_branch_leaves_the_place(lm: lmcore.LanguageModel) -> No
     assert run.node is run.tip is here
 
 
-def test_asking_to_stop_does_not_wait(lm: lmcore.LanguageModel) -> None:
+def test_stop_acts_while_the_model_is_busy(lm: lmcore.LanguageModel) -> None:
     lock = threading.Lock()
     run = GenerationRun(lm, [5, 6, 7], (), lock)
     run.settings = SETTINGS
     with lock:  # the model is busy with something else
         run.start()
         run.ask_to_stop()
-        assert run.running
+        assert not run.running
+    run.stop()
+    assert run.node is run.tree.root and run.tree.leaves() == [run.tree.root] and run.error == ""
+
+
+def test_a_token_under_way_when_stop_comes_is_not_appended(lm: lmcore.LanguageModel) -> None:
+    run = make(lm)
+    compute = run.tree.next_logits
+
+    def asked_meanwhile(node: Node, use_cache: bool = True) -> torch.Tensor:
+        if node.depth == 4:
+            run.ask_to_stop()
+        return compute(node, use_cache)
+
+    run.tree.next_logits = asked_meanwhile  # type: ignore[method-assign]
+    run.start()
+    while run.running:
+        time.sleep(0.005)
+    run.stop()
+    assert run.node.depth == 4 and run.tree.leaves() == [run.node] and run.error == ""
+    del run.tree.next_logits
+    run.start()  # and comes as it would have come
     wait(run)
-    assert run.node.depth <= 1
+    assert text(run)[3:] == [step.token_id for step in lmcore.generate(lm, [5, 6, 7], SETTINGS, max_new_tokens=12)]
+
+
+def test_a_forgotten_generation_ends(lm: lmcore.LanguageModel) -> None:
+    before = set(threading.enumerate())
+    run = make(lm, 60)
+    run.tokens_per_second = 50
+    run.start()
+    (thread,) = set(threading.enumerate()) - before
+    tree = run.tree
+    while not tree.root.children:
+        time.sleep(0.005)
+    del run
+    thread.join(10)
+    assert not thread.is_alive() and len(tree.nodes()) < 61
+
+
+def test_the_latest_distribution_is_at_hand_while_the_model_is_busy(lm: lmcore.LanguageModel) -> None:
+    lock = threading.Lock()
+    run = GenerationRun(lm, [5, 6, 7], (), lock)
+    run.settings = SETTINGS
+    run.step()
+    with lock:
+        found = run.result(run.node)
+    run.step()  # now another is the latest, and this one is computed anew
+    again = run.result(run.node.parent)
+    assert again is not found and torch.equal(again.probs, found.probs)
