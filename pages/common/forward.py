@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from lmcore import LanguageModel, Trace
+
+LARGEST_PASS = 2 * 2**30
+"""Bytes that one pass may fill with its intermediates: a prompt that needs more is refused before it runs."""
 
 Key = tuple[str, tuple[int, ...], bool]
 
@@ -25,6 +29,31 @@ class Pass:
     def n_bytes(self) -> int:
         """Memory of its tensors in bytes; one that shares another's storage is counted again."""
         return sum(tensor.nbytes for tensor in (self.logits, *self.trace.values()))
+
+
+def run(lm: LanguageModel, ids: Sequence[int], traced: bool) -> Pass:
+    """Run a model over ids; what is not float32 already becomes so, for all who compute with it."""
+    trace = Trace()
+    logits = lm(ids, trace=trace if traced else None)
+    return Pass(logits, trace.float())
+
+
+def longest_traced(lm: LanguageModel, max_bytes: int) -> int:
+    """Return the most tokens whose traced pass stays within `max_bytes`; at most context_length.
+
+    Attention patterns grow with the square of the tokens, everything else in proportion: the sizes of three short
+    passes tell that of any.
+    """
+    limit = lm.config.context_length
+    if limit < 3:
+        return limit
+    one, two, three = (run(lm, [0] * length, traced=True).n_bytes for length in (1, 2, 3))
+    square = (three - 2 * two + one) / 2
+    linear = two - one - 3 * square
+    rest = max_bytes - (one - linear - square)
+    if square == 0:
+        return min(int(rest / linear), limit)
+    return min(int((math.sqrt(linear**2 + 4 * square * rest) - linear) / (2 * square)), limit)
 
 
 class ForwardPasses:
@@ -44,9 +73,7 @@ class ForwardPasses:
         with self.lock:
             key: Key = (name, ids, traced or (name, ids, True) in self._passes)
             if key not in self._passes:
-                trace = Trace()
-                logits = load()(ids, trace=trace if traced else None)
-                self._keep(key, Pass(logits, trace.float()))
+                self._keep(key, run(load(), ids, traced))
             self._passes.move_to_end(key)
             return self._passes[key]
 

@@ -27,7 +27,7 @@ from lmcore import LanguageModel, Trace
 from lmcore.loading import LoadingCancelled, Progress
 from lmcore.tokenizer import Encoding, Tokenizer
 from pages.common import link
-from pages.common.forward import ForwardPasses
+from pages.common.forward import LARGEST_PASS, ForwardPasses, longest_traced
 from pages.common.models import Loading, Models
 from pages.common.text import _, markdown_literal, ngettext, visible
 
@@ -36,6 +36,7 @@ MEMORY_VARIABLE = "GLASS_BOX_LM_MEMORY"
 
 MAX_CHARACTERS = 4000  # longer prompts are refused before they are split into tokens
 _MAX_CACHE_BYTES = 256 * 2**20
+_FITS_ALWAYS = 128  # tokens, with any model that one machine runs: for them no room is measured
 _SHOWN = "session.shown"  # the name of the model that was shown last
 
 
@@ -76,6 +77,12 @@ def _passes() -> ForwardPasses:
 @st.cache_resource(show_spinner=False, max_entries=512)
 def _encode(name: str, text: str, _tokenizer: Tokenizer) -> Encoding:
     return _tokenizer.encode(text)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _longest(name: str, _lm: LanguageModel) -> int:
+    with forward_lock():
+        return longest_traced(_lm, LARGEST_PASS)
 
 
 def available_models() -> dict[str, lmcore.AvailableModel]:
@@ -192,11 +199,11 @@ def require_tokens(minimum: int = 1) -> Encoding:
             limit=MAX_CHARACTERS,
         )
     found = encoding()
-    limit = language_model().config.context_length
     if len(found.ids) < minimum:
         needed = ngettext("This page needs at least {n} token.", "This page needs at least {n} tokens.", minimum)
         _stop(needed + " " + _("Type a prompt above, or choose an example."), n=minimum)
-    if len(found.ids) > limit:
+    lm = language_model()
+    if len(found.ids) > lm.config.context_length:
         _stop(
             _(
                 "This prompt has {n:,} tokens; the context of {name} ends at {limit:,}. "
@@ -204,6 +211,17 @@ def require_tokens(minimum: int = 1) -> Encoding:
             ),
             n=len(found.ids),
             name=model_name(),
+            limit=lm.config.context_length,
+        )
+    if len(found.ids) > _FITS_ALWAYS and len(found.ids) > (limit := _longest(model_name(), lm)):
+        _stop(
+            _(
+                "This prompt has {n:,} tokens. With {name}, all that is computed for them would fill more than "
+                "{size:.0f} GB; {limit:,} tokens fit. Shorten it above, or choose a smaller model: the text is kept."
+            ),
+            n=len(found.ids),
+            name=model_name(),
+            size=LARGEST_PASS / 1e9,
             limit=limit,
         )
     return found

@@ -54,6 +54,18 @@ def test_page_meets_any_prompt_with_numbers_or_a_sentence(page: str, prompt: str
     assert len(app.title) == 1
 
 
+def test_a_prompt_whose_pass_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.common.session.LARGEST_PASS", 4_000_000)
+    st.cache_resource.clear()
+    try:
+        app = run("blocks", lang="en", prompt="好" * 300)
+        assert not app.exception and not app.error
+        assert "tokens fit" in shown(app) and app.session_state["prompt"] == "好" * 300
+        assert not app.get("plotly_chart")
+    finally:
+        st.cache_resource.clear()
+
+
 def test_unknown_language_and_model_are_replaced_and_said() -> None:
     app = run(PAGES[0], lang="xx", model="<b>gpt-9</b>")
     assert not app.exception

@@ -5,9 +5,10 @@ import threading
 import pytest
 import torch
 
+import lmcore
 from lmcore.config import ModelConfig
 from lmcore.model import Model
-from pages.common.forward import ForwardPasses
+from pages.common.forward import ForwardPasses, longest_traced, run
 
 
 class Counting:
@@ -80,3 +81,13 @@ def test_shared_tensors_refuse_to_be_changed_in_place() -> None:
     logits = ForwardPasses(2**20).get("m", (1, 2), False, lambda: lm).logits
     with pytest.raises(RuntimeError, match="[Ii]nference"):
         logits.add_(1)
+
+
+@pytest.mark.parametrize("name", ["small-world", "small-world-alibi", "small-world-learned"])
+def test_the_longest_text_is_the_longest_that_fits(name: str) -> None:
+    lm = lmcore.load(name)
+    for budget in (2_000_000, 4_000_000):
+        longest = longest_traced(lm, budget)
+        sizes = [run(lm, [0] * length, traced=True).n_bytes for length in (longest, longest + 1)]
+        assert sizes[0] <= budget < sizes[1]
+    assert longest_traced(lm, 10**12) == lm.config.context_length
