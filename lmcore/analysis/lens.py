@@ -14,6 +14,8 @@ from lmcore.distribution import log_softmax
 from lmcore.model import Model
 from lmcore.trace import Trace
 
+_LOGITS_AT_ONCE = 2**24  # the head is read from memory once for as many states as this allows
+
 
 @dataclass(frozen=True)
 class LensLayer:
@@ -40,14 +42,13 @@ def logit_lens(
     """Put every state of the residual stream through the final norm and the head (nostalgebraist 2020).
 
     States come in order: what enters block 0, then after each attention and each MLP; the last one's distribution is
-    the model's own. One state at a time, so that a large vocabulary does not fill the memory.
+    the model's own. A few states at a time, so that a large vocabulary does not fill the memory.
 
     Args:
         model: the model traced.
         trace: of a pass over one sequence.
         target_id: the token to follow.
         positions: which to read; all of them when left out. Each costs as much as a whole pass of a small model.
-
         within_blocks: whether the states between attention and MLP are read too.
 
     Raises:
@@ -55,13 +56,17 @@ def logit_lens(
     """
     if not 0 <= target_id < model.config.vocab_size:
         raise ValueError(f"target_id is {target_id}: ids run from 0 to {model.config.vocab_size - 1}.")
-    for name in residual_states(trace):
-        if name.endswith("resid_mid") and not within_blocks:
-            continue
+    names = [name for name in residual_states(trace) if within_blocks or not name.endswith("resid_mid")]
+    n_logits = len(trace[names[0]][positions]) * model.config.vocab_size
+    at_once = max(1, _LOGITS_AT_ONCE // max(n_logits, 1))
+    for start in range(0, len(names), at_once):
+        batch = names[start : start + at_once]
         with torch.inference_mode():
-            logits = model.unembed(model.final_norm(trace[name][positions])).float()
+            states = torch.stack([trace[name][positions] for name in batch])
+            states = states.to(model.head.weight.dtype)  # as the model had them, where the trace was widened since
+            logits = model.unembed(model.final_norm(states)).float()
             log_probs = log_softmax(logits)
             top = log_probs.max(-1)
             target = torch.full(logits.shape[:-1], target_id)
-            layer = LensLayer(name, top.indices, top.values.exp(), log_probs[:, target_id].exp(), ranks(logits, target))
-        yield layer
+            read = (top.indices, top.values.exp(), log_probs[..., target_id].exp(), ranks(logits, target))
+        yield from map(LensLayer, batch, *read)

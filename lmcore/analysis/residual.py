@@ -41,10 +41,10 @@ def residual_stream(trace: Trace) -> ResidualStream:
     """Measure the residual stream of a pass over one sequence."""
     states = residual_states(trace)
     additions = tuple(_added_before(trace, name) for name in states[1:])
-    cosines = [
-        F.cosine_similarity(trace[after].double(), trace[before].double(), -1) for before, after in pairwise(states)
-    ]
-    return ResidualStream(states, _lengths(trace, states), additions, _lengths(trace, additions), torch.stack(cosines))
+    norms = _lengths(trace, states)
+    dots = torch.stack([(trace[after].double() * trace[before]).sum(-1) for before, after in pairwise(states)])
+    cosines = dots / (norms[1:] * norms[:-1]).clamp(min=1e-300)
+    return ResidualStream(states, norms, additions, _lengths(trace, additions), cosines)
 
 
 def cosines_between_states(trace: Trace, position: int) -> Tensor:

@@ -15,20 +15,22 @@ BEFORE, AFTER = theme.REMOVED, theme.CATEGORICAL[0]
 
 
 def before_and_after(
-    labels: Sequence[str], before: ArrayLike, after: ArrayLike, names: tuple[str, str], rest: str
+    labels: Sequence[str], before: ArrayLike, after: ArrayLike | None, names: tuple[str, str], rest: str
 ) -> go.Figure:
     """Return two bars a token, its probability before and after, and two for all other tokens together.
 
     Args:
         labels: one a token, as plain text.
-        before, after: one probability a token.
+        before: one probability a token.
+        after: likewise; None while nothing is changed: then there is one bar a token.
         names: of the two.
         rest: the label of all tokens not listed.
     """
     figure = theme.base_figure(110 + 38 * (len(labels) + 1))
     rows = np.arange(len(labels) + 1)
     shown = [plotly_literal(label) for label in (*labels, rest)]
-    for name, probs, colour in zip(names, (before, after), (BEFORE, AFTER), strict=True):
+    series = [(names[0], before, BEFORE)] + ([] if after is None else [(names[1], after, AFTER)])
+    for name, probs, colour in series:
         values = np.asarray(probs, dtype=np.float64)
         values = np.append(values, max(1 - values.sum(), 0.0))
         figure.add_bar(
@@ -49,6 +51,7 @@ def before_and_after(
         barmode="group",
         bargap=0.28,
         legend={"traceorder": "normal"},
+        showlegend=after is not None,
         xaxis={"tickformat": theme.PERCENT, "range": [0, 1.22 * longest]},
         yaxis={"autorange": "reversed", "tickmode": "array", "tickvals": rows, "ticktext": shown},
     )

@@ -29,6 +29,7 @@ DIVERGING = [[0.0, "rgba(36, 132, 214, 1)"], [0.5, "rgba(140, 140, 140, 0.04)"],
 PERCENT = ".3~%"  # tick labels of probabilities
 _MAX_LABELLED_CELLS = 20_000  # above this, hover names cells by number: labels a cell would outweigh the picture
 _MAX_TICKS = 48
+_FULL_UNDER_TEXT = 0.7  # the most of a scale's colour under text
 
 
 def position_colour(position: int) -> str:
@@ -256,27 +257,34 @@ def lines(
 def write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:
     """Write into a heat map's cells in the page's own text colour, which a heat map's own text does not take.
 
-    Cells of full colour are the same in light and dark; there the text is written over in white.
+    No one colour can be read on every cell in light and dark: a cell of full colour asks for black, and the cells
+    below it, on a dark page, for white. So the scale of a map with text ends before full colour, where the page's
+    text still has a contrast of 4.5 (WCAG 2.2, success criterion 1.4.3) on either page.
 
     Args:
         figure: its last trace is the heat map, with columns 0, 1, ... and rows 0, 1, ...
         texts: [row][column], plain text.
     """
     cells = figure.data[-1]
-    strength = np.abs(np.asarray(cells.z, dtype=np.float64)) / cells.zmax
-    everywhere = [(row, column) for row, line in enumerate(texts) for column in range(len(line))]
-    full = [place for place in everywhere if strength[place] > 0.55]
-    for places, colour in ((everywhere, None), (full, "white")):
-        if places:
-            figure.add_scatter(
-                x=[column for _row, column in places],
-                y=[row for row, _column in places],
-                text=[plotly_literal(texts[row][column]) for row, column in places],
-                textfont={"color": colour},
-                mode="text",
-                hoverinfo="skip",
-                showlegend=False,
-            )
+    cells.colorscale = [[place, _fainter(colour)] for place, colour in cells.colorscale]
+    figure.add_scatter(
+        x=[column for line in texts for column in range(len(line))],
+        y=[row for row, line in enumerate(texts) for _text in line],
+        text=[plotly_literal(text) for line in texts for text in line],
+        mode="text",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _fainter(colour: str) -> str:
+    """Return an rgba colour with less of it.
+
+    >>> _fainter("rgba(222, 98, 0, 1)")
+    'rgba(222, 98, 0, 0.7)'
+    """
+    paint, opacity = colour.removesuffix(")").rsplit(", ", 1)
+    return f"{paint}, {_FULL_UNDER_TEXT * float(opacity):.3g})"
 
 
 def _largest(z: np.ndarray) -> float:

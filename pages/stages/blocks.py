@@ -60,7 +60,7 @@ def show_pass(view: str) -> tuple[int, int]:
             )
         elif view != "tensors":
             position = widgets.position_picker()
-        chosen = Chosen(lm, found, trace, layer, head, position)
+        chosen = Chosen(lm, found, position, trace, layer, head)
         quantity = residual.quantity_picker() if view == "residual" else ""
         count = mlp.count_picker(chosen) if view == "mlp" else 0
         tensor = tensors.pick(chosen) if view == "tensors" else ("", 0, 0)

@@ -62,7 +62,7 @@ def show_prompt(view: str) -> None:
             if view == "parts"
             else best[1]
         )
-        chosen = Chosen(lm, found, logits, scores, position, target, rival)
+        chosen = Chosen(lm, found, position, logits, scores, target, rival)
         count = next_token.count_picker() if view == "next" else whole_text.count_picker() if view == "text" else 0
         colour = whole_text.colour_picker() if view == "text" else ""
         quantity, within = (lens.quantity_picker(), lens.within_picker(chosen)) if view == "lens" else ("", False)

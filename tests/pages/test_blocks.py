@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import lmcore
+from lmcore import Encoding
 from lmcore.config import ModelConfig
 from pages.figures import blocks as figures
 from pages.figures import theme
 from pages.figures.interventions import before_and_after
 from pages.stages.blocks.diagram import diagram, mlp_name, shape_line
 from pages.stages.blocks.tensors import to_csv, to_npz
+from pages.stages.embedding.sentences import shared_tokens
 from tests.pages.hostile import TEXTS
 from tests.pages.test_app import run, shown
 
@@ -243,6 +246,14 @@ def test_places_that_do_not_exist_are_moved_and_said() -> None:
     assert not app.exception and app.session_state["blocks.view"] == "attention"
 
 
+def test_the_token_in_both_texts_is_never_the_one_put_before_them() -> None:
+    first, second = (
+        Encoding(text, ids, [b"<bos>", *(char.encode() for char in text)], [(0, 0), *offsets], n_added=1)
+        for text, ids, offsets in (("abc", [2, 5, 6, 7], [(0, 1), (1, 2), (2, 3)]), ("cb", [2, 7, 6], [(0, 1), (1, 2)]))
+    )
+    assert shared_tokens(first, second) == [6, 7]  # in the order of the first
+
+
 # Interventions
 
 OFF = "blocks.1.attn.head.2,blocks.2.mlp,swap.0.2"
@@ -303,6 +314,15 @@ def test_before_and_after_stand_side_by_side_with_the_rest() -> None:
     assert list(before.x) == [0.5, 0.25, 0.25] and list(after.x) == [0.125, 0.75, 0.125]
     assert (before.name, after.name) == ("Before", "After")
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "b", "the others"]
+
+
+def test_there_is_one_bar_a_token_until_something_is_changed() -> None:
+    figure = before_and_after(["a", "b"], [0.5, 0.25], None, ("Before", "After"), "the others")
+    (only,) = figure.data
+    assert list(only.x) == [0.5, 0.25, 0.25] and figure.layout.showlegend is False
+    for switched, bars in (("", 1), ("blocks.0", 2)):
+        app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "switched", "switched": switched})
+        assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == bars
 
 
 def test_the_diagram_has_the_norms_that_follow_attention_and_mlp() -> None:

@@ -1,5 +1,9 @@
 """The base builders carry the exact numbers and escape every label."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +12,7 @@ from hypothesis import strategies as st
 from pages.figures import theme
 from tests.pages.hostile import TEXTS
 
+PAGES = tomllib.loads((Path(__file__).parents[2] / ".streamlit/config.toml").read_text())["theme"]
 LABELS = ["a", "a", "<b>"]  # texts repeat, and may be markup
 
 
@@ -79,3 +84,41 @@ def test_neighbouring_positions_have_distant_hues() -> None:
     hues = [int(theme.position_colour(index).split("(")[1].split(",")[0]) for index in range(50)]
     for first, second in zip(hues, hues[1:], strict=False):
         assert min((first - second) % 360, (second - first) % 360) > 90
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    """WCAG 2.2: the ratio of the relative luminances of two colours, red, green and blue from 0 to 255."""
+
+    def luminance(colour: np.ndarray) -> float:
+        parts = colour / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    darker, lighter = sorted([luminance(one), luminance(other)])
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_the_contrast_of_black_on_white_and_of_a_grey_is_wcags() -> None:
+    white = np.full(3, 255.0)
+    assert contrast(white, np.zeros(3)) == pytest.approx(21)
+    assert contrast(white, np.full(3, 0x77)) == pytest.approx(4.48, abs=0.005)  # #777 on white, just too little
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["probability", "signed", "amount"])
+def test_text_in_cells_can_be_read_on_every_colour_of_the_scale(kind: theme.Kind, mode: str) -> None:
+    values = np.linspace(-1 if kind == "signed" else 0, 1, 201)
+    figure = theme.heatmap([values], ["r"], [str(value) for value in values], kind=kind, limit=1.0)
+    theme.write_in_cells(figure, [[f"{value:.2f}" for value in values]])
+    cells, text = figure.data
+    assert len(text.text) == 201 and text.textfont.color is None  # the page's own
+    ink, paper = (
+        np.array([int(PAGES[mode][name][at : at + 2], 16) for at in (1, 3, 5)])
+        for name in ("textColor", "backgroundColor")
+    )
+    stops = np.array([[place, *map(float, re.findall(r"[\d.]+", colour))] for place, colour in cells.colorscale])
+    places = (values - cells.zmin) / (cells.zmax - cells.zmin)
+    *rgb, opacity = (np.interp(places, stops[:, 0], stops[:, part]) for part in range(1, 5))
+    painted = np.stack(rgb, -1) * opacity[:, None] + paper * (1 - opacity[:, None])
+    assert min(contrast(ink, colour) for colour in painted) >= 4.5
+    assert contrast(paper, painted[-1]) > 2.4  # and the fullest cells still stand out

@@ -196,4 +196,4 @@ def snippet(chosen: Chosen) -> str:
         "step = lmcore.analysis.attention_of_query(\n"
         f"    trace, lm.config, block={chosen.layer}, head={chosen.head}, position={chosen.position}\n)\n"
         "print(step.scores, step.weights, step.z)"
-    ).replace("import lmcore\n", "import lmcore.analysis\n")
+    )

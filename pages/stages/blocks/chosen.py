@@ -1,4 +1,4 @@
-"""What the reader has chosen on the blocks page, handed to its sections."""
+"""What the reader has chosen, handed to the sections of a page."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from pages.figures.labels import token_labels
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The traced pass and the place in it."""
+class Place:
+    """A position in a text under a model."""
 
     lm: LanguageModel
     found: Encoding
-    trace: Trace
-    layer: int
-    head: int
     position: int
 
     @property
@@ -29,12 +26,22 @@ class Chosen:
         """A label for each position."""
         return token_labels(self.found.tokens)
 
-    def snippet(self, lines: str) -> str:
+    def snippet(self, lines: str, imports: str = ".analysis") -> str:
         """Return code that runs this very pass, followed by some lines."""
         return (
-            "import lmcore\n"
+            f"import lmcore{imports}\n"
             f"lm = lmcore.load({self.lm.name!r})\n"
             f"ids = lm.tokenizer.encode({self.found.text!r}).ids\n"
             "trace = lmcore.Trace()\n"
-            f"lm(ids, trace=trace)\n{lines}"
+            f"logits = lm(ids, trace=trace)    # [{len(self.found.ids)}, {self.config.vocab_size}]\n"
+            f"{lines}"
         )
+
+
+@dataclass(frozen=True)
+class Chosen(Place):
+    """The traced pass and the place in it."""
+
+    trace: Trace
+    layer: int
+    head: int

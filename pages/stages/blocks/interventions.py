@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pandas as pd
 import streamlit as st
 from torch import Tensor
@@ -20,23 +18,12 @@ from pages.figures.labels import token_labels, vocabulary_label
 from pages.figures.theme import fmt_count
 from pages.live.component_grid import Cell, Row, component_grid
 from pages.stages.blocks import switched
+from pages.stages.blocks.chosen import Place
 
 _SWEEP = "switched.sweep"  # (model, text up to the position) and the reading of every part alone
 _EDITED = "switched.result"  # what was computed last: (model, text, position, interventions) and its distribution
 _PRESSED = "switched.pressed"  # a switch of the grid was pressed: the whole page is to run, not the grid alone
 _REFRESH = 1.0  # seconds between two looks at the sweep
-
-
-@dataclass(frozen=True)
-class _Place:
-    lm: LanguageModel
-    found: Encoding
-    position: int
-
-    @property
-    def key(self) -> tuple[str, tuple[int, ...]]:
-        """The model and the text up to the position: what the effects depend on."""
-        return self.lm.name, tuple(self.found.ids[: self.position + 1])
 
 
 def show(lm: LanguageModel, found: Encoding) -> None:
@@ -45,7 +32,7 @@ def show(lm: LanguageModel, found: Encoding) -> None:
     controls, picture = st.columns([2, 3], gap="large")  # the switches are a picture too
     with controls:
         position = widgets.position_picker(label=_("After which token: choose one"))
-        place = _Place(lm, found, position)
+        place = Place(lm, found, position)
         sweep = _sweep(place)
         st.fragment(_grid, run_every=_REFRESH if sweep is not None and sweep.running else None)(place, chosen)
         if len(found.ids) > 1:
@@ -61,7 +48,7 @@ def show(lm: LanguageModel, found: Encoding) -> None:
     page.snippet(_snippet(place, chosen))
 
 
-def _after(place: _Place, chosen: list[str]) -> Tensor:
+def _after(place: Place, chosen: list[str]) -> Tensor:
     key = (place.lm.name, tuple(place.found.ids), place.position, tuple(chosen))
     if st.session_state.get(_EDITED, (None,))[0] != key:
         with st.spinner(_("Running the model with these changes")), session.forward_lock():
@@ -73,10 +60,15 @@ def _after(place: _Place, chosen: list[str]) -> Tensor:
 # The grid of switches
 
 
-def _sweep(place: _Place) -> BackgroundReading[tuple[str, float]] | None:
+def _key(place: Place) -> tuple[str, tuple[int, ...]]:
+    """Return the model and the text up to the position: what the effects depend on."""
+    return place.lm.name, tuple(place.found.ids[: place.position + 1])
+
+
+def _sweep(place: Place) -> BackgroundReading[tuple[str, float]] | None:
     """Return the reading of every part for this place; a small model's starts by itself."""
     key, sweep = st.session_state.get(_SWEEP, (None, None))
-    if key == place.key:
+    if key == _key(place):
         return sweep
     if sweep is not None:
         sweep.stop()
@@ -84,23 +76,23 @@ def _sweep(place: _Place) -> BackgroundReading[tuple[str, float]] | None:
     return _start(place) if place.lm.name in lmcore.builtin.names() else None
 
 
-def _start(place: _Place) -> BackgroundReading[tuple[str, float]]:
+def _start(place: Place) -> BackgroundReading[tuple[str, float]]:
     lm, ids, position = place.lm, place.found.ids, place.position
     parts = each_component(lm.config)
     sweep = BackgroundReading(lambda: effects_alone(lm, ids, position, parts), len(parts), session.forward_lock())
     if lm.name in lmcore.builtin.names():
         sweep.join(1.0)  # a small model is done before anyone would read a progress bar
-    st.session_state[_SWEEP] = (place.key, sweep)
+    st.session_state[_SWEEP] = (_key(place), sweep)
     return sweep
 
 
-def _grid(place: _Place, chosen: list[str]) -> None:
+def _grid(place: Place, chosen: list[str]) -> None:
     """Draw the switches; runs by itself again and again while their effects are measured."""
     if st.session_state.pop(_PRESSED, False):
         st.rerun()
     config = place.lm.config
     key, sweep = st.session_state.get(_SWEEP, (None, None))
-    effects: dict[str, float] = dict(sweep.results) if key == place.key else {}
+    effects: dict[str, float] = dict(sweep.results) if key == _key(place) else {}
     most = max(effects.values(), default=0.0) or 1.0
     parts = [*(f"attn.head.{head}" for head in range(config.n_heads)), "attn", "mlp"]
     rows = [
@@ -119,7 +111,7 @@ def _grid(place: _Place, chosen: list[str]) -> None:
         label=_("Switches: a row a block, a column a head, then the attention and the MLP"),
         on_choose=_press,
     )
-    if key != place.key:
+    if key != _key(place):
         if place.lm.name not in lmcore.builtin.names():
             st.button(
                 _("Measure each of the {n}").format(n=len(each_component(config))),
@@ -208,7 +200,7 @@ def _spoken(intervention: str, found: Encoding) -> str:
     return _("block {block} · {part}").format(block=first, part=part) if part else _("block {n}").format(n=first)
 
 
-def _difference(place: _Place, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
+def _difference(place: Place, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
     distance = total_variation(before, after).item()
     left, middle, right = st.columns(3)
     left.metric(
@@ -227,13 +219,15 @@ def _difference(place: _Place, chosen: list[str], before: Tensor, after: Tensor,
         figures.before_and_after(
             [_name(place, i) for i in ids],
             before[ids].numpy(),
-            after[ids].numpy(),
+            after[ids].numpy() if chosen else None,
             (_("As the model is"), _("With these changes")),
             _("the other {n} tokens").format(n=fmt_count(len(before) - len(ids))),
         ),
         "before-after",
         _("Bars: the probability of the most probable next tokens, as the model is and with the changes."),
     )
+    if not chosen:
+        return
     st.caption(
         ngettext(
             "Grey is the model as it is, blue the same model run once with {n} change; its weights stay as they are.",
@@ -249,7 +243,7 @@ def _shown(before: Tensor, after: Tensor, count: int) -> list[int]:
     return sorted(ids, key=lambda token: -max(before[token].item(), after[token].item()))
 
 
-def _table(place: _Place, before: Tensor, after: Tensor, count: int) -> None:
+def _table(place: Place, before: Tensor, after: Tensor, count: int) -> None:
     """Show the tokens that gained and lost most, and the most probable ones."""
     change = after - before
     moved = {int(token) for towards in (change, -change) for token in top(towards, 10).ids}
@@ -268,11 +262,11 @@ def _table(place: _Place, before: Tensor, after: Tensor, count: int) -> None:
     page.numbers_table(frame, "interventions", dict.fromkeys((_("P before"), _("P after"), gained), "probability"))
 
 
-def _name(place: _Place, token: int) -> str:
+def _name(place: Place, token: int) -> str:
     return vocabulary_label(token, place.lm.tokenizer.token_bytes(token))
 
 
-def _snippet(place: _Place, chosen: list[str]) -> str:
+def _snippet(place: Place, chosen: list[str]) -> str:
     return (
         "import lmcore.analysis\n"
         f"lm = lmcore.load({place.lm.name!r})\n"

@@ -78,4 +78,4 @@ def snippet(chosen: Chosen, count: int) -> str:
         f"    trace, lm.config, block={chosen.layer}, position={chosen.position}, n={count}\n"
         ")\n"
         "print(units.units, units.gate, units.pre, units.post)"
-    ).replace("import lmcore\n", "import lmcore.analysis\n")
+    )

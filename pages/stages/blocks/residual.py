@@ -99,4 +99,4 @@ def snippet(chosen: Chosen) -> str:
         "stream = lmcore.analysis.residual_stream(trace)\n"
         f"for name, length in zip(stream.states, stream.norms[:, {chosen.position}]):\n"
         "    print(name, length.item())"
-    ).replace("import lmcore\n", "import lmcore.analysis\n")
+    )

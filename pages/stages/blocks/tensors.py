@@ -113,7 +113,8 @@ def snippet(chosen: Chosen, name: str) -> str:
     """Return the code for this section."""
     return chosen.snippet(
         f"print(trace[{name!r}], trace.axes({name!r}))\nfor name, tensor in trace.items():\n"
-        "    print(name, trace.axes(name), tuple(tensor.shape))"
+        "    print(name, trace.axes(name), tuple(tensor.shape))",
+        imports="",
     )
 
 

@@ -59,7 +59,7 @@ def show(lm: LanguageModel) -> None:
             for text in texts:
                 st.markdown(markdown_literal(text))
         first, second = (_encoding(lm, text) for text in texts)
-        shared = sorted(set(first.ids) & set(second.ids), key=first.ids.index)
+        shared = shared_tokens(first, second)
         if not shared:
             st.info(_("These sentences share no token. Write a word that stands in both."))
             link.stop()
@@ -106,6 +106,12 @@ def show(lm: LanguageModel) -> None:
         {_("cosine"): "%.6f", _("distance"): "number"},
     )
     page.snippet(CODE.format(name=lm.name, first=texts[0], second=texts[1], names=names, i=i, j=j))
+
+
+def shared_tokens(first: Encoding, second: Encoding) -> list[int]:
+    """Return the ids that both texts have, in the order of the first; what was put before a text is none of it."""
+    others = set(second.ids[second.n_added :])
+    return [token for token in dict.fromkeys(first.ids[first.n_added :]) if token in others]
 
 
 def state_names(lm: LanguageModel) -> list[str]:

@@ -9,51 +9,28 @@ import streamlit as st
 from torch import Tensor
 
 import lmcore
-from lmcore import Encoding, LanguageModel, ModelConfig
+from lmcore import Encoding, LanguageModel
 from lmcore.analysis import Scores, score
 from lmcore.corpus import Truth
 from pages.common import session
-from pages.figures.labels import token_labels, vocabulary_label
+from pages.figures.labels import vocabulary_label
+from pages.stages.blocks.chosen import Place
 
 _SCORES = "logits.scores"  # what was scored last: (model, text) and its scores
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The text, its logits and scores, a position, and two tokens to follow by their ids."""
+class Chosen(Place):
+    """The logits and scores of the text, and two tokens to follow by their ids."""
 
-    lm: LanguageModel
-    found: Encoding
     logits: Tensor
     scores: Scores | None
-    position: int
     target: int
     rival: int
-
-    @property
-    def config(self) -> ModelConfig:
-        """The model's config."""
-        return self.lm.config
-
-    @property
-    def labels(self) -> list[str]:
-        """A label for each position."""
-        return token_labels(self.found.tokens)
 
     def name(self, token_id: int) -> str:
         """Return the label of a token of the vocabulary."""
         return vocabulary_label(token_id, self.lm.tokenizer.token_bytes(token_id))
-
-    def snippet(self, imports: str, lines: str) -> str:
-        """Return code that runs this very pass, followed by some lines."""
-        return (
-            f"import lmcore{imports}\n"
-            f"lm = lmcore.load({self.lm.name!r})\n"
-            f"ids = lm.tokenizer.encode({self.found.text!r}).ids\n"
-            "trace = lmcore.Trace()\n"
-            f"logits = lm(ids, trace=trace)    # [{len(self.found.ids)}, {self.config.vocab_size}]\n"
-            f"{lines}"
-        )
 
 
 def scores_of(lm: LanguageModel, found: Encoding, logits: Tensor) -> Scores | None:

@@ -130,7 +130,6 @@ def important_dimensions(chosen: Chosen, hidden: Tensor) -> None:
 def snippet(chosen: Chosen) -> str:
     """Return the code for this section."""
     return chosen.snippet(
-        ".analysis",
         f'h = trace["hidden_state"][{chosen.position}]\n'
         "out = lmcore.analysis.read_out(h, lm.model.head.weight, lm.model.head.bias)\n"
         f"t = {chosen.target}\n"

@@ -29,7 +29,12 @@ def quantity_picker() -> str:
 
 def within_picker(chosen: Chosen) -> bool:
     """Let the reader choose whether the states between attention and MLP are shown; many blocks begin without."""
-    return widgets.toggle("lens.within", _("After each attention too"), chosen.config.n_layers <= 8)
+    return widgets.toggle(
+        "lens.within",
+        _("Within blocks too"),
+        chosen.config.n_layers <= 8,
+        help=_("Also the states after a block's attention, before its MLP."),
+    )
 
 
 def window(chosen: Chosen, within: bool) -> slice:
@@ -107,7 +112,6 @@ def table(chosen: Chosen, layers: list[LensLayer], part: slice) -> None:
 def snippet(chosen: Chosen) -> str:
     """Return the code for this section."""
     return chosen.snippet(
-        ".analysis",
         f"at = slice({chosen.position}, {chosen.position + 1})    # the positions to read\n"
         f"for layer in lmcore.analysis.logit_lens(lm.model, trace, target_id={chosen.target}, positions=at):\n"
         "    print(layer.state, layer.top_ids[0].item(), layer.target_probs[0].item(), layer.target_ranks[0].item())",

@@ -81,9 +81,9 @@ def snippet(chosen: Chosen, count: int) -> str:
             '    print("distance", lmcore.distribution.total_variation(probs, truth).item())'
         )
     return chosen.snippet(
-        "\nfrom lmcore.corpus import Truth" if truth else "",
         f"probs = lmcore.distribution.softmax(logits[{chosen.position}])\n"
         f"ids_, values = lmcore.distribution.top(probs, {count})\n"
         "for token_id, p in zip(ids_.tolist(), values.tolist()):\n"
         f"    print(token_id, lm.tokenizer.token_bytes(token_id), p){truth}",
+        imports="\nfrom lmcore.corpus import Truth" if truth else "",
     )

@@ -123,7 +123,6 @@ def _scientific(value: float) -> str:
 def snippet(chosen: Chosen) -> str:
     """Return the code for this section."""
     return chosen.snippet(
-        ".analysis",
         f"found = lmcore.analysis.attribute(lm.model, trace, {chosen.position}, [{chosen.target}, {chosen.rival}])\n"
         "for name, parts in zip(found.components, found.contributions.tolist()):\n"
         "    print(name, parts)\n"

@@ -150,9 +150,8 @@ def _grammar_bits(chosen: Chosen) -> np.ndarray | None:
 def snippet(chosen: Chosen) -> str:
     """Return the code for this section."""
     if len(chosen.found.ids) < 2:
-        return chosen.snippet("", "print(lmcore.distribution.softmax(logits))")
+        return chosen.snippet("print(lmcore.distribution.softmax(logits))", imports="")
     return chosen.snippet(
-        ".analysis",
         "scores = lmcore.analysis.score(logits, ids)\n"
         "print(scores.ranks, scores.probs, scores.bits)\n"
         "print(scores.loss, scores.perplexity)",

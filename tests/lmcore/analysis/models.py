@@ -32,7 +32,7 @@ CONFIGS = {
 IDS = [3, 1, 4, 1, 5, 9, 2]
 
 
-def traced(name: str) -> tuple[Model, Trace]:
+def traced(name: str, dtype: torch.dtype = torch.float32) -> tuple[Model, Trace]:
     """Return a random model, every parameter of it away from 0 and 1, and a traced pass over IDS."""
     torch.manual_seed(7)
     sizes = {"vocab_size": 23, "d_model": 16, "n_layers": 3, "n_heads": 4, "context_length": 16, "d_mlp": 24}
@@ -40,6 +40,7 @@ def traced(name: str) -> tuple[Model, Trace]:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.4 + 0.1)
+        model.to(dtype)
         trace = Trace()
         model(torch.tensor(IDS), trace)
     return model, trace

@@ -108,6 +108,16 @@ def test_lens_against_numpy_and_the_last_layer_is_the_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
+def test_lens_of_a_half_precision_model_ends_in_what_that_model_says(name: str) -> None:
+    model, trace = traced(name, torch.bfloat16)
+    probs = trace["logits"].double().softmax(-1)
+    for shown in (trace, trace.float()):  # as recorded, and as pages keep it
+        *_, last = logit_lens(model, shown, target_id=5)
+        torch.testing.assert_close(last.target_probs, probs[:, 5], rtol=1e-12, atol=0)
+        torch.testing.assert_close(last.top_probs, probs.max(-1).values, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
 def test_read_out_splits_the_models_logits(name: str) -> None:
     model, trace = traced(name)
     h = trace["hidden_state"][4]
