@@ -17,9 +17,10 @@ page.header(
     _("Sampling"),
     _("Softmax turns logits into probabilities; temperature, filters and penalties reshape them before a draw."),
 )
-knobs.remember()
-source = sources.choose()
-edited = history.choose(source)
+with st.container():  # however many elements are in it, what follows stays in its place and is not mounted anew
+    knobs.remember()
+    source = sources.choose()
+    edited = history.choose(source)
 source = replace(source, history=edited.history, history_code=edited.code)
 vocab_size = len(source.logits)
 settings = knobs.settings(vocab_size)

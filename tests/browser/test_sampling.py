@@ -448,6 +448,32 @@ def test_the_prompt_changes_the_picture(open_page: OpenPage) -> None:
     best = lmcore.distribution.top(lm(lm.tokenizer.encode("The king").ids)[-1], 3).ids.tolist()
     expect(page.locator(".row .id").first).to_have_text(str(best[0]))
     assert [row["id"] for row in rows(page, 3)] == [str(token) for token in best] != [row["id"] for row in before]
+    expect(page.locator(".stage")).to_have_count(len(STAGES))  # once each, also after other logits came
+
+
+def test_a_smaller_vocabulary_has_each_control_once_and_the_slider_is_bounded_by_it(open_page: OpenPage) -> None:
+    page = open_lab(open_page, top_k="400")
+    page.get_by_role("radio", name="Worked example").or_(page.get_by_role("button", name="Worked example")).click()
+    expect(page.locator(".tile[data-tile=candidates] .under")).to_have_text("of 5")
+    expect(page.locator(".stage")).to_have_count(len(STAGES))
+    slider = page.get_by_role("slider", name="Top-k", exact=True)
+    slider.press("Home")
+    slider.press("ArrowRight")
+    expect(page.locator(".tile[data-tile=candidates] strong")).to_have_text("2")
+    assert slider.get_attribute("max") == "5"  # 1 to 5, and off
+
+
+def test_a_control_stays_the_same_when_other_logits_of_the_same_vocabulary_come(open_page: OpenPage) -> None:
+    page = open_lab(open_page)
+    slider = page.get_by_role("slider", name="Temperature", exact=True)
+    slider.evaluate("e => { globalThis.held = e; }")
+    page.get_by_label("Prompt").fill("The king")
+    page.get_by_label("Prompt").press("Enter")
+    settle(page)
+    lm = lmcore.load(MODEL)
+    best = int(lm(lm.tokenizer.encode("The king").ids)[-1].argmax())
+    expect(page.locator(".row .id").first).to_have_text(str(best))
+    assert slider.evaluate("e => e === globalThis.held && e.isConnected")
 
 
 LARGE_LAB = """
@@ -689,7 +715,7 @@ def test_screen_readers_get_every_value(open_page: OpenPage) -> None:
     expect(page.locator(".spoken")).to_contain_text("Top-k is now number 1 of 12")
 
 
-def test_300_000_lines_are_pasted_and_shown(open_page: OpenPage) -> None:
+def test_300_000_lines_are_pasted_and_the_page_stays_responsive(open_page: OpenPage) -> None:
     page = open_lab(open_page, source="own", own_logits="a: 1\nb: 2")
     values = np.random.default_rng(3).normal(0, 3, 300_000).round(4)
     page.get_by_role("textbox", name="Own logits").evaluate(
@@ -702,7 +728,11 @@ def test_300_000_lines_are_pasted_and_shown(open_page: OpenPage) -> None:
     page.get_by_role("textbox", name="Own logits").press("Control+Enter")
     expect(page.locator(".tile[data-tile=candidates] strong")).to_have_text("300,000")
     expect(page.get_by_text("Line 300001 is no logit: no␣line")).to_be_visible()
-    result = reshape(values.tolist(), SamplingSettings())
+    before = tile(page, "entropy")
+    page.get_by_role("slider", name="Temperature", exact=True).press("ArrowLeft")
+    changed(page, "entropy", before)
+    expect_query(page, temperature="0.99")
+    result = reshape(values.tolist(), SamplingSettings(temperature=0.99))
     expect(page.locator(".tile[data-tile=entropy] strong")).to_have_text(f"{result.entropy_bits:.3f} bits")
 
 

@@ -47,9 +47,14 @@ export class Stages {
     list.onpointerup = list.onlostpointercapture = () => this.drop();
   }
 
+  // Makes the cards anew only where they would differ: a control may be held just now, or have the focus.
   build(labels, size, order) {
+    const builtFor = JSON.stringify([labels, size]);
+    if (this.builtFor === builtFor) return;
+    this.builtFor = builtFor;
     this.labels = labels;
     this.cards.clear();
+    this.list.replaceChildren();
     for (const name of order) {
       const card = name === "logit_bias" ? biasCard(this, name) : knobCard(this, name, KNOBS[name].stops(size));
       this.cards.set(name, card);

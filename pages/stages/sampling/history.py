@@ -51,11 +51,10 @@ def choose(source: Source) -> Edited:
         _show_field(source)
         widgets.number("penalty_last_n", _("Only the latest n of them (0: all)"), 0, 2**31 - 1, 0)
         st.button(_("Back to the source's own"), key="history.reset", on_click=_reset, disabled=not found.is_edited)
-    note = st.empty()  # always there, so that it does not move what follows and mount it anew
     if found.is_edited:
         n, of = len(found.history.prompt) + len(found.history.generated), len(own)
         counted = ngettext("The penalties count {n} token", "The penalties count {n} tokens", n).format(n=n)
-        note.caption(counted + " " + _("(edited; the source has {of}).").format(of=of))
+        st.caption(counted + " " + _("(edited; the source has {of}).").format(of=of))
     return found
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _SEPARATORS = re.compile(r"[\s,;，；]+")
-_COLON = re.compile(r"[:：](?=[^:：]*$)")
 _JSON_FIELDS = ("logit", "logits", "value", "score")
 
 
@@ -63,11 +62,12 @@ def read(text: str) -> OwnLogits:
 def _read_line(number: int, line: str, found: OwnLogits) -> None:
     if not line:
         return
-    values = [_logit(part) for part in _SEPARATORS.split(line) if part]
-    if values and all(value is not None for value in values):
-        for value in values:
-            found.add(None, value)
-        return
+    if ":" not in line and "：" not in line:
+        values = [_logit(part) for part in _SEPARATORS.split(line) if part]
+        if values and None not in values:
+            for value in values:
+                found.add(None, value)
+            return
     for token, text in _pairs(line):
         value = _logit(text)
         if value is not None:
@@ -79,9 +79,9 @@ def _read_line(number: int, line: str, found: OwnLogits) -> None:
 
 def _pairs(line: str) -> Iterator[tuple[str, str]]:
     """Yield the ways in which a line can be a token and a value: around its last colon, or as fields of CSV."""
-    parts = _COLON.split(line, maxsplit=1)
-    if len(parts) == 2:
-        yield parts[0].strip(), parts[1]
+    colon = max(line.rfind(":"), line.rfind("："))
+    if colon >= 0:
+        yield line[:colon].rstrip(), line[colon + 1 :]
     for delimiter in (",", "\t", ";"):
         if delimiter in line:
             fields = next(csv.reader([line], delimiter=delimiter))
@@ -101,7 +101,7 @@ def _logit(value: Any) -> float | None:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return None if math.isnan(number) or number == math.inf else number
+    return number if number < math.inf else None  # which NaN is not
 
 
 def _read_json(values: Any, found: OwnLogits) -> None:

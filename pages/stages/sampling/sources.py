@@ -102,7 +102,6 @@ def _own() -> Source:
         help=_("One token a line as “token: value”, a bare list of numbers, CSV, or JSON."),
     )
     found = _read(given or "")
-    problems = st.empty()  # always there, so that a message does not move what follows and mount it anew
     if found.problems:
         listed = [
             _("Line {number} is no logit: {text}").format(number=number, text=visible(line[:60]))
@@ -112,7 +111,7 @@ def _own() -> Source:
         heading = ngettext(
             "{n} line could not be read; the rest is kept.", "{n} lines could not be read; the rest is kept.", n
         )
-        problems.text("\n".join([heading.format(n=n), *listed, *(["…"] if n > MAX_PROBLEMS else [])]))
+        st.text("\n".join([heading.format(n=n), *listed, *(["…"] if n > MAX_PROBLEMS else [])]))
     if not found.logits:
         st.info(_("Give at least one logit, such as “token: 2.3”."))
         link.stop()
