@@ -82,18 +82,31 @@ def test_an_example_fills_the_prompt_and_can_be_chosen_again() -> None:
         app.text_input(key="prompt").set_value("").run()
 
 
-@pytest.mark.parametrize("family", ["gemma3", "gpt2", "llama"])
-@pytest.mark.parametrize("page", PAGES)
-def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str, tmp_path, monkeypatch) -> None:
-    write_folder(family, tmp_path / "tiny")
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    app = run(page, lang="en", prompt="the cat sat", model="tiny:bfloat16")
+def walk_the_views(page: str, **parameters: str) -> None:
+    """Open every view of a page, and check that none shows an error."""
+    app = run(page, **parameters)
     views = [group for group in app.button_group if group.key.endswith(".view")]
     for view in views[0].options if views else [None]:
         if view is not None:
             app.button_group(key=views[0].key).set_value(view).run()
         assert not app.exception and not app.error, view
-        assert app.session_state["model"] == "tiny:bfloat16"
+        assert app.session_state["model"] == parameters["model"]
+
+
+@pytest.mark.parametrize("family", ["gemma3", "gpt2", "llama"])
+@pytest.mark.parametrize("page", PAGES)
+def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str, tmp_path, monkeypatch) -> None:
+    write_folder(family, tmp_path / "tiny")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    walk_the_views(page, lang="en", prompt="the cat sat", model="tiny:bfloat16")
+
+
+@pytest.mark.parametrize("model", PACKAGED)
+@pytest.mark.parametrize("page", PAGES)
+def test_every_view_runs_with_the_packaged_models(page: str, model: str) -> None:
+    if not PACKAGED[model].installed:
+        pytest.skip(f"{model} is not installed")
+    walk_the_views(page, lang="zh", prompt="今天天气 😊", model=model)
 
 
 def test_what_bfloat16_changes_is_said(tmp_path, monkeypatch) -> None:
