@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from unicodedata import east_asian_width
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,6 +16,7 @@ from pages.figures.blocks import roomy, tilt
 
 MODEL, GRAMMAR = theme.CATEGORICAL[0], theme.CATEGORICAL[4]
 MAX_CELLS_WITH_TEXT = 240
+_WIDTH = 40  # Latin characters that fit into all columns of a heat map together
 
 
 def next_tokens(
@@ -214,7 +217,7 @@ def lens_tokens(
 
     Args:
         probs: [state, position].
-        texts: the token's label, [state][position].
+        texts: the token's label, [state][position]; in the cell it stands without its id, as far as there is room.
         states: names, the first on top.
         tokens: a label for each position.
         titles: of the positions and of the probability.
@@ -225,8 +228,9 @@ def lens_tokens(
     cells.customdata = [[plotly_literal(text) for text in row] for row in texts]
     cells.text = None
     _titled(figure, titles)
-    if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT and len(tokens) <= 16:
-        theme.write_in_cells(figure, [[_brief(text) for text in row] for row in texts])
+    room = _WIDTH // len(tokens)
+    if len(states) * len(tokens) <= MAX_CELLS_WITH_TEXT and room >= 4:
+        theme.write_in_cells(figure, [[_brief(text.rpartition("#")[0], room) for text in row] for row in texts])
     return figure
 
 
@@ -313,5 +317,13 @@ def _apart(x: np.ndarray, y: np.ndarray, rows: Sequence[int]) -> list[int]:
     return kept
 
 
-def _brief(text: str, limit: int = 10) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+def _brief(text: str, room: int) -> str:
+    """Return as much of a text as fits; a Chinese character takes the room of two Latin ones.
+
+    >>> _brief("capital", 7), _brief("capital", 6), _brief("今天天气", 6)
+    ('capital', 'capit…', '今天…')
+    """
+    ends = list(accumulate(2 if east_asian_width(character) in "WF" else 1 for character in text))
+    if not ends or ends[-1] <= room:
+        return text
+    return text[: sum(end < room for end in ends)] + "…"

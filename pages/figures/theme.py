@@ -23,6 +23,7 @@ CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
 REMOVED = "rgba(138, 143, 152, 0.55)"
 MASKED = "rgba(138, 143, 152, 0.14)"
 OUTLINE = "#D55E00"
+INK = "#000037"  # stands for dark text on a light page and light text on a dark one: Streamlit puts it in
 GRID = "rgba(138, 143, 152, 0.25)"
 SEQUENTIAL = [[0.0, "rgba(36, 132, 214, 0)"], [0.4, "rgba(36, 132, 214, 0.5)"], [1.0, "rgba(36, 132, 214, 1)"]]
 DIVERGING = [[0.0, "rgba(36, 132, 214, 1)"], [0.5, "rgba(140, 140, 140, 0.04)"], [1.0, "rgba(222, 98, 0, 1)"]]
@@ -255,11 +256,11 @@ def lines(
 
 
 def write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:
-    """Write into a heat map's cells in the page's own text colour, which a heat map's own text does not take.
+    """Write into a heat map's cells in ink, which a heat map's own text does not take.
 
     No one colour can be read on every cell in light and dark: a cell of full colour asks for black, and the cells
-    below it, on a dark page, for white. So the scale of a map with text ends before full colour, where the page's
-    text still has a contrast of 4.5 (WCAG 2.2, success criterion 1.4.3) on either page.
+    below it, on a dark page, for white. So the scale of a map with text ends before full colour, where ink still has
+    a contrast of 4.5 (WCAG 2.2, success criterion 1.4.3) on either page.
 
     Args:
         figure: its last trace is the heat map, with columns 0, 1, ... and rows 0, 1, ...
@@ -272,6 +273,7 @@ def write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:
         y=[row for row, line in enumerate(texts) for _text in line],
         text=[plotly_literal(text) for line in texts for text in line],
         mode="text",
+        textfont={"color": INK},
         hoverinfo="skip",
         showlegend=False,
     )

@@ -109,9 +109,13 @@ def test_labels_that_would_cover_one_another_give_way_to_the_first() -> None:
 
 
 def test_lens_figures_keep_values_and_texts() -> None:
-    tokens = figures.lens_tokens([[0.2, 0.9]], [["<a>", "b"]], ["s"], ["x", "y"], ("Position", "P"))
-    assert tokens.data[0].customdata[0][0] == "&lt;a&gt;" and list(tokens.data[0].z[0]) == [0.2, 0.9]
+    tokens = figures.lens_tokens([[0.2, 0.9]], [["<a>#3", "b#4"]], ["s"], ["x", "y"], ("Position", "P"))
+    assert tokens.data[0].customdata[0][0] == "&lt;a&gt;#3" and list(tokens.data[0].z[0]) == [0.2, 0.9]
     assert list(tokens.data[1].text) == ["&lt;a&gt;", "b"]
+    long = [["今天天气真好#5", "#1#7", "whatever#123456", "x#0"] * 2]
+    brief = figures.lens_tokens([[0.5] * 8], long, ["s"], ["t"] * 8, ("Position", "P"))
+    assert list(brief.data[1].text)[:4] == ["今天…", "#1", "what…", "x"]  # room for 5 Latin characters each
+    assert len(figures.lens_tokens([[0.5] * 16], [long[0] * 2], ["s"], ["t"] * 16, ("Position", "P")).data) == 1
     ranks = figures.lens_ranks([[1, 1600]], 1600, ["s"], ["x", "y"], ("Position", "Rank"))
     np.testing.assert_allclose(ranks.data[0].z[0], [math.log(1600), 0.0])
     assert list(ranks.data[0].customdata[0]) == [1, 1600] and list(ranks.data[1].text) == ["1", "1,600"]

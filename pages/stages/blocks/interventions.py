@@ -44,7 +44,7 @@ def show(lm: LanguageModel, found: Encoding) -> None:
         before = softmax(session.logits()[position])
         after = _after(place, chosen) if chosen else before
         _difference(place, chosen, before, after, count)
-    _table(place, before, after, count)
+    _table(place, chosen, before, after, count)
     page.snippet(_snippet(place, chosen))
 
 
@@ -152,13 +152,13 @@ def _press(intervention: str) -> None:
 def _swap(found: Encoding) -> None:
     labels = token_labels(found.tokens)
     places = range(len(labels))
-    left, right, act = st.columns([2, 2, 1], vertical_alignment="bottom")
+    left, right = st.columns(2)
     with left:
         first = widgets.select("switched.first", _("Token"), places, 0, format_func=labels.__getitem__)
     with right:
         second = widgets.select("switched.second", _("and"), places, places[-1], format_func=labels.__getitem__)
     swap = f"swap.{min(first, second)}.{max(first, second)}"
-    act.button(
+    st.button(
         _("Swap"), key="switched.swap", on_click=switched.toggle, args=(swap,), disabled=first == second,
         width="stretch",
     )  # fmt: skip
@@ -202,7 +202,7 @@ def _spoken(intervention: str, found: Encoding) -> str:
 
 def _difference(place: Place, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
     distance = total_variation(before, after).item()
-    left, middle, right = st.columns(3)
+    left, middle, right = st.columns([3, 2, 2])
     left.metric(
         _("Total variation distance"),
         f"{distance:.4f}",
@@ -243,23 +243,20 @@ def _shown(before: Tensor, after: Tensor, count: int) -> list[int]:
     return sorted(ids, key=lambda token: -max(before[token].item(), after[token].item()))
 
 
-def _table(place: Place, before: Tensor, after: Tensor, count: int) -> None:
-    """Show the tokens that gained and lost most, and the most probable ones."""
-    change = after - before
-    moved = {int(token) for towards in (change, -change) for token in top(towards, 10).ids}
-    ids = sorted(moved | set(_shown(before, after, count)), key=lambda token: -change[token].item())
-    gained = _("Change")
-    frame = pd.DataFrame(
-        {
-            _("Token"): [visible(place.lm.tokenizer.token_bytes(i)) for i in ids],
-            "id": ids,
-            _("P before"): before[ids].numpy(),
-            _("P after"): after[ids].numpy(),
-            gained: change[ids].numpy(),
-        }
-    )
-    st.subheader(_("Who gained, who lost"), anchor=False)
-    page.numbers_table(frame, "interventions", dict.fromkeys((_("P before"), _("P after"), gained), "probability"))
+def _table(place: Place, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
+    """Show the most probable tokens and, when something is changed, those that gained and lost most."""
+    ids = _shown(before, after, count)
+    probs = {_("P before"): before}
+    if chosen:
+        change = after - before
+        moved = {int(token) for towards in (change, -change) for token in top(towards, 10).ids}
+        ids = sorted(moved.union(ids), key=lambda token: -change[token].item())
+        probs |= {_("P after"): after, _("Change"): change}
+        st.subheader(_("Who gained, who lost"), anchor=False)
+    tokens = [visible(place.lm.tokenizer.token_bytes(i)) for i in ids]
+    columns = {name: values[ids].numpy() for name, values in probs.items()}
+    frame = pd.DataFrame({_("Token"): tokens, "id": ids, **columns})
+    page.numbers_table(frame, "interventions", dict.fromkeys(probs, "probability"))
 
 
 def _name(place: Place, token: int) -> str:

@@ -31,7 +31,7 @@ def within_picker(chosen: Chosen) -> bool:
     """Let the reader choose whether the states between attention and MLP are shown; many blocks begin without."""
     return widgets.toggle(
         "lens.within",
-        _("Within blocks too"),
+        _("Half steps"),
         chosen.config.n_layers <= 8,
         help=_("Also the states after a block's attention, before its MLP."),
     )
