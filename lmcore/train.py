@@ -31,8 +31,7 @@ HELD_OUT_SEED = 7_700_001
 BATCH_SIZE = 16
 WINDOW = 128
 THREADS = 1
-STEPS = {builtin.DEFAULT: 3000}
-OTHER_STEPS = 900
+STEPS = 3000
 SNAPSHOT_STEPS = (0, 10, 30, 60, 100, 150, 250, 400, 700, 1200, 2000, 3000)
 
 
@@ -48,7 +47,7 @@ def main() -> None:
         parser.error(f"{unknown[0]!r} is not a built-in model; choose from {', '.join(builtin.names())}.")
     arguments.output.mkdir(parents=True, exist_ok=True)
     for name in arguments.names or builtin.names():
-        make(name, arguments.steps or STEPS.get(name, OTHER_STEPS), arguments.output)
+        make(name, arguments.steps or STEPS, arguments.output)
 
 
 def make(name: str, steps: int, folder: Path) -> None:
