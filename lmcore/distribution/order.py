@@ -108,8 +108,8 @@ def _topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     best_columns = torch.topk(grid.amax(dim=0), k, sorted=False).indices
     in_grid = (torch.arange(width).unsqueeze(1) * columns + best_columns).view(-1)
     pool = torch.cat([in_grid, torch.arange(width * columns, len(values))])
-    best, within_pool = torch.topk(values[pool], k)
-    return best, pool[within_pool]
+    best, within_pool = torch.topk(values.index_select(0, pool), k)
+    return best, pool.index_select(0, within_pool)
 
 
 def _one_row(scores: ArrayLike) -> Tensor:

@@ -47,15 +47,15 @@ def first_until_mass(
     kept, edge, before = _around_boundary(scores, weights, mass, total, boundary)
     if ties == "highest":
         edge = edge.flip(0)
-    order = edge[torch.sort(scores[edge], descending=True, stable=True).indices]
-    shares = torch.cumsum(weights[order], dim=0).add_(before).div_(total)
+    order = edge[torch.sort(scores.index_select(0, edge), descending=True, stable=True).indices]
+    shares = torch.cumsum(weights.index_select(0, order), dim=0).add_(before).div_(total)
     # searchsorted counts the shares below the mass, or not above it: the tokens that enter without question.
     count = int(torch.searchsorted(shares, mass, right=boundary == "exceed"))
     if boundary != "dropped":
         count += 1
     if count == 0 and not bool(kept.any()):
         count = 1
-    kept[order[:count]] = True
+    kept.index_fill_(0, order[:count], True)
     if ties == "all" and 0 < count < len(order):
         kept |= scores == scores[order[count - 1]]
     return kept.nonzero().squeeze(1)
