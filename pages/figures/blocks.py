@@ -215,6 +215,7 @@ def stream(
     titles: tuple[str, str],
     *,
     signed: bool,
+    limit: float | None = None,
 ) -> go.Figure:
     """Return a quantity of the residual stream by place in the model and position, one position outlined.
 
@@ -224,9 +225,10 @@ def stream(
         tokens: a label for each position.
         position: the column to outline.
         titles: of the positions and of the quantity.
-        signed: whether the quantity can be negative.
+        signed: whether the quantity can be negative; its scale is -1 to 1.
+        limit: the end of the scale of one that cannot; the largest value when left out.
     """
-    figure = theme.heatmap(values, names, tokens, kind="signed" if signed else "amount", limit=1.0 if signed else None)
+    figure = theme.heatmap(values, names, tokens, kind="signed" if signed else "amount", limit=1.0 if signed else limit)
     figure.add_shape(
         type="rect",
         x0=position - 0.5,

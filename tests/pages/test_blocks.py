@@ -101,6 +101,14 @@ def test_labels_of_figures_are_literal() -> None:
     assert not any("<" in text for text in figure.layout.yaxis.ticktext)
 
 
+def test_a_stream_can_end_its_scale_before_the_longest_vector() -> None:
+    values, names, tokens, titles = [[9000.0, 3.0], [8000.0, 4.0]], ["a", "b"], ["x", "y"], ("Position", "Length")
+    whole, cut = (
+        figures.stream(values, names, tokens, 1, titles, signed=False, limit=end).data[0] for end in (None, 4)
+    )
+    assert (whole.zmax, cut.zmax) == (9000.0, 4) and cut.z[0][0] == 9000.0
+
+
 # Diagram
 
 

@@ -11,6 +11,8 @@ from pages.common.text import _
 from pages.figures import blocks as figures
 from pages.stages.blocks.chosen import Chosen
 
+_FAR_LONGER = 5  # times all others: then the first token would leave them without colour
+
 
 def equations(chosen: Chosen) -> tuple[str, ...]:
     """Return the two residual steps of a block, and its norm, with this model's sizes."""
@@ -20,8 +22,9 @@ def equations(chosen: Chosen) -> tuple[str, ...]:
     centred = "x" if chosen.config.norm == "rmsnorm" else r"(x-\bar{x})"
     return (
         rf"\underset{{{size}}}{{\mathrm{{resid\_mid}}}} = \mathrm{{resid\_pre}} + "
-        rf"\mathrm{{attn}}(\mathrm{{norm}}(\mathrm{{resid\_pre}})),\qquad "
-        rf"\mathrm{{resid\_post}} = \mathrm{{resid\_mid}} + \mathrm{{mlp}}(\mathrm{{norm}}(\mathrm{{resid\_mid}}))",
+        r"\mathrm{attn}(\mathrm{norm}(\mathrm{resid\_pre}))",
+        rf"\underset{{{size}}}{{\mathrm{{resid\_post}}}} = \mathrm{{resid\_mid}} + "
+        r"\mathrm{mlp}(\mathrm{norm}(\mathrm{resid\_mid}))",
         rf"\mathrm{{norm}}(x)=\frac{{{centred}}}{{\mathrm{{scale}}}}\,g,\qquad \mathrm{{scale}}={scale}",
     )
 
@@ -50,13 +53,27 @@ def show(chosen: Chosen, stream: ResidualStream, quantity: str) -> None:
         "cosine": (stream.states[1:], stream.cosines, _("Cosine with the state before")),
         "scale": (scale_names, scales, _("What the norm divides by")),
     }[quantity]
+    most, others = values[:, 0].max().item(), values[:, 1:].max().item() if len(chosen.labels) > 1 else 0.0
+    off_scale = quantity != "cosine" and most > _FAR_LONGER * others > 0
     page.figure(
         figures.stream(
-            values.numpy(), names, chosen.labels, chosen.position, (_("Position"), said), signed=quantity == "cosine"
+            values.numpy(),
+            names,
+            chosen.labels,
+            chosen.position,
+            (_("Position"), said),
+            signed=quantity == "cosine",
+            limit=others if off_scale else None,
         ),
         "stream",
         _("Heat map: a row for each place in the model, a column for each position."),
     )
+    if off_scale:
+        told = _(
+            "The first token is off the scale: its largest number, {most}, is {times} times that of all others. Many "
+            "models keep such a vector where every query can look when it looks for nothing: an attention sink."
+        )
+        st.caption(told.format(most=f"{most:,.1f}", times=f"{most / others:,.0f}"))
 
 
 def _between(chosen: Chosen, stream: ResidualStream) -> None:
@@ -78,6 +95,7 @@ def at_position(chosen: Chosen, stream: ResidualStream) -> None:
         "additions",
         _("Bars: the length of the vector that each attention and each MLP added at the chosen position."),
     )
+    st.caption(_("Blue is what an attention added, orange what an MLP did."))
     _scale_names, scales = norm_scales(chosen.trace)
     frame = pd.DataFrame(
         {
