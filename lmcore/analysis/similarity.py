@@ -7,7 +7,7 @@ the table's own precision finds which rows can be among the nearest at all, and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -16,6 +16,7 @@ from torch import Tensor
 
 Measure = Literal["cosine", "dot"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
+_ROWS_AT_A_TIME = 16_384  # of a table of half precision, brought to float32
 
 
 @dataclass(frozen=True)
@@ -63,23 +64,50 @@ def likeness(table: Tensor, vector: Tensor, measure: Measure = "cosine") -> Tens
     return cosine(table, vector) if measure == "cosine" else table.double() @ vector.double()
 
 
+def row_lengths(table: Tensor) -> Tensor:
+    """Return the lengths [V] of a table's rows; of half precision in float32.
+
+    >>> row_lengths(torch.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [5.0, 1.0]
+    """
+    return torch.cat([rows.norm(dim=-1) for rows in _parts(table)])
+
+
+def spread(table: Tensor) -> float:
+    """Return the standard deviation of all numbers of a table, as `table.double().std()` without copying it whole.
+
+    >>> round(spread(torch.tensor([[1.0, 3.0], [1.0, 3.0]])), 4)  # the square root of 4 / 3
+    1.1547
+    """
+    mean = sum(rows.sum(dtype=torch.float64) for rows in table.split(_ROWS_AT_A_TIME)) / table.numel()
+    squares = sum((rows.double() - mean).square().sum() for rows in table.split(_ROWS_AT_A_TIME))
+    return (squares / (table.numel() - 1)).sqrt().item()
+
+
+def _parts(table: Tensor) -> Iterator[Tensor]:
+    """Yield the table, or one of half precision in float32 a part at a time: it may be as large as memory allows."""
+    if table.dtype in (torch.float32, torch.float64):
+        yield table
+    else:
+        yield from (rows.float() for rows in table.split(_ROWS_AT_A_TIME))
+
+
 class Comparison:
     """A vector against every row of a table: one pass over the table, then any question about who is near.
 
     Args:
         table: [V, D]; every row is compared. By cosine a row of zeros has no likeness, and comes last.
         vector: [D].
-        norms: [V], the rows' lengths as `table.norm(dim=-1)` gives them, when they are known already.
+        norms: [V], the rows' lengths as `row_lengths` gives them, when they are known already.
     """
 
     def __init__(self, table: Tensor, vector: Tensor, norms: Tensor | None = None) -> None:
         self._table, self._vector = table, vector
-        table = table if table.dtype in (torch.float32, torch.float64) else table.float()
-        self._norms = table.norm(dim=-1) if norms is None else norms
-        direction = (vector.double() / vector.double().norm()).to(table.dtype)
-        self._products = table @ direction
+        self._norms = row_lengths(table) if norms is None else norms
+        direction = vector.double() / vector.double().norm()
+        self._products = torch.cat([rows @ direction.to(rows.dtype) for rows in _parts(table)])
         # Higham 2002, section 3.1: a sum of D products is off by at most D units of rounding times the lengths.
-        self._units = 2 * (table.shape[1] + 4) * torch.finfo(table.dtype).eps
+        self._units = 2 * (table.shape[1] + 4) * torch.finfo(self._products.dtype).eps
 
     def neighbours(self, n: int, measure: Measure = "cosine", exclude: Collection[int] = ()) -> Neighbours:
         """Return the n rows most alike, the most alike first, equal scores by ascending id.

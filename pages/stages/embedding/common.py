@@ -10,7 +10,7 @@ from torch import Tensor
 from lmcore import LanguageModel
 from lmcore.analysis.embedding_history import embedding_history
 from lmcore.analysis.pca import PrincipalComponents, principal_components
-from lmcore.analysis.similarity import Comparison
+from lmcore.analysis.similarity import Comparison, row_lengths, spread
 from lmcore.analysis.token_search import find_tokens, pieces, single_token
 from pages.common import link, widgets
 from pages.common.text import _, language, visible
@@ -36,15 +36,20 @@ def trained_table(lm: LanguageModel) -> Tensor:
     return lm.model.token_embedding.weight.detach()
 
 
+def rows_of(table: Tensor, ids: Sequence[int] | Tensor | slice | int) -> Tensor:
+    """Return some rows of a table [..., D] in float32; a table of half precision is never copied whole."""
+    return table[ids].float()
+
+
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _lengths(name: str, _lm: LanguageModel) -> Tensor:
-    return trained_table(_lm).norm(dim=-1)
+    return row_lengths(trained_table(_lm))
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def table_std(name: str, steps: int, _table: Tensor) -> float:
     """Return the standard deviation of all numbers of a model's table after some steps; a large table takes a while."""
-    return _table.std().item()
+    return spread(_table)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

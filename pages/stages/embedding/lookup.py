@@ -12,7 +12,7 @@ from pages.common import page, session, widgets
 from pages.common.text import _, markdown_literal
 from pages.figures import embedding as figures
 from pages.figures.labels import token_labels
-from pages.stages.embedding.common import labels_of
+from pages.stages.embedding.common import labels_of, rows_of, trained_table
 
 _ROWS_AROUND = 4
 _POSITIONS_SHOWN = 24  # around the chosen one
@@ -39,10 +39,10 @@ def show(lm: LanguageModel) -> None:
     found = session.require_tokens()
     position = widgets.position_picker()
     ids = torch.tensor(found.ids)
-    table = lm.model.token_embedding.weight.detach()
+    table = trained_table(lm)
     first, last = _around(position, len(ids), min(_POSITIONS_SHOWN, max(1, _MOST_CELLS // len(table))))
     shown = ids[first:last]
-    vectors, products = table[shown], one_hot_lookup(shown, table)
+    vectors, products = rows_of(table, shown), one_hot_lookup(shown, table).float()
     difference = (vectors - products).abs()
     chosen = found.ids[position]
     low, high = max(0, chosen - _ROWS_AROUND), min(len(table), chosen + _ROWS_AROUND + 1)
@@ -85,7 +85,7 @@ def show(lm: LanguageModel) -> None:
         )
         page.figure(
             figures.rows(
-                table[low:high].float().numpy(),
+                rows_of(table, slice(low, high)).numpy(),
                 labels_of(lm, range(low, high)),
                 chosen=chosen - low,
                 limit=limit,

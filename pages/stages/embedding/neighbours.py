@@ -10,7 +10,7 @@ from lmcore.analysis.similarity import cosine, likeness
 from pages.common import page, widgets
 from pages.common.text import _, plotly_literal
 from pages.figures import embedding as figures
-from pages.stages.embedding.common import compare, label_of, labels_of, steps_picker, table_std, token_picker
+from pages.stages.embedding.common import compare, label_of, labels_of, rows_of, steps_picker, table_std, token_picker
 
 CODE = """
 import lmcore
@@ -41,7 +41,7 @@ def show(lm: LanguageModel) -> None:
         n = widgets.slider("neighbours", _("Neighbours"), 3, 20, 8)
         table, trained = tables[steps], list(tables.values())[-1]
         st.metric(_("σ of the table"), f"{table_std(lm.name, steps, table):.4f}")
-        st.metric(_("Length of this row"), f"{table[token].norm().item():.4f}")
+        st.metric(_("Length of this row"), f"{rows_of(table, token).norm().item():.4f}")
         st.caption(
             _(
                 "Before training the numbers are drawn from a normal distribution with σ = {std}: what is near then is "
@@ -84,9 +84,8 @@ def show(lm: LanguageModel) -> None:
             page.figure(
                 figures.entries(
                     {
-                        _("random, 0 steps"): tables[min(tables)].numpy(),
-                        _("after {steps} steps").format(steps=steps): table.numpy(),
-                        _("trained, {steps} steps").format(steps=max(tables)): trained.numpy(),
+                        _moment(done, max(tables)): tables[done].numpy()
+                        for done in sorted({min(tables), steps, max(tables)})
                     },
                     init_std=lm.config.init_std,
                     init_name=_("normal, σ = {std}").format(std=lm.config.init_std),
@@ -103,10 +102,16 @@ def show(lm: LanguageModel) -> None:
                 _("token#id"): labels_of(lm, shown),
                 _("cosine"): cosines.numpy(),
                 _("dot product"): dots.numpy(),
-                _("length of the row"): table[shown].norm(dim=-1).numpy(),
+                _("length of the row"): rows_of(table, shown).norm(dim=-1).numpy(),
             }
         ),
         "embedding-neighbours",
         {_("cosine"): "number", _("dot product"): "number", _("length of the row"): "number"},
     )
     page.snippet(CODE.format(name=lm.name, table=table_code(steps, len(tables)), token=token, n=n))
+
+
+def _moment(steps: int, last: int) -> str:
+    if steps == 0:
+        return _("random, 0 steps")
+    return (_("trained, {steps} steps") if steps == last else _("after {steps} steps")).format(steps=f"{steps:,}")

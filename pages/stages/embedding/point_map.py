@@ -15,7 +15,15 @@ from pages.common.text import _, visible
 from pages.figures import embedding as figures
 from pages.live.token_map import Colours, Frame, token_map
 from pages.stages.embedding import sample, tsne_runs
-from pages.stages.embedding.common import compare, components_of, label_of, labels_of, steps_picker, token_picker
+from pages.stages.embedding.common import (
+    compare,
+    components_of,
+    label_of,
+    labels_of,
+    rows_of,
+    steps_picker,
+    token_picker,
+)
 from pages.stages.embedding.neighbours import table_code
 
 _NEAR = 8
@@ -80,7 +88,7 @@ def show(lm: LanguageModel) -> None:
         more = method == "pca" and not chosen.closed
         if more:  # others can be shown along the same directions
             ids += [other for other in dict.fromkeys([token, *near.ids.tolist()]) if other not in set(ids)]
-        points = table[ids]
+        points = rows_of(table, ids)
         lengths = points.norm(dim=-1)
         colours = sample.choose_colours(lm, ids, lengths)
     if method == "pca":

@@ -17,7 +17,7 @@ from pages.common import page, widgets
 from pages.common.text import _
 from pages.figures import embedding as figures
 from pages.stages.embedding import sample
-from pages.stages.embedding.common import components_of, labels_of, token_picker, trained_table
+from pages.stages.embedding.common import components_of, labels_of, rows_of, token_picker, trained_table
 
 _NEAR = 6
 _PAIRS = 1_000  # of the tokens shown, whose pairs are counted
@@ -66,7 +66,7 @@ def show(lm: LanguageModel) -> None:
     tables = {
         "normal": (_("normal, σ = {std}").format(std=NORMAL_STD), random_table(n, width, "normal", seed)),
         "uniform": (_("uniform, ±√(3/D)"), random_table(n, width, "uniform", seed)),
-        "trained": (_("trained"), trained_table(lm)[ids]),
+        "trained": (_("trained"), rows_of(trained_table(lm), ids)),
     }
     labels = labels_of(lm, ids)
     columns, pairs = {}, {}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cosine as scipy_cosine_distance
 
-from lmcore.analysis.similarity import Comparison, combine, cosine, likeness, neighbours
+from lmcore.analysis.similarity import Comparison, combine, cosine, likeness, neighbours, row_lengths, spread
 
 TABLE = torch.from_numpy(np.random.default_rng(3).normal(0, 0.02, (50, 8)).astype(np.float32))
 
@@ -109,3 +109,11 @@ def test_lengths_that_are_known_change_nothing() -> None:
 
 def test_nothing_left_gives_nothing() -> None:
     assert neighbours(TABLE[:2], TABLE[0], 3, exclude={0, 1}).ids.tolist() == []
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_lengths_and_spread_of_a_table_of_many_parts_are_numpys(dtype: torch.dtype) -> None:
+    table = torch.from_numpy(np.random.default_rng(5).normal(0.1, 0.02, (40_000, 3))).to(dtype)
+    exact = table.double().numpy()
+    np.testing.assert_allclose(row_lengths(table).numpy(), np.linalg.norm(exact, axis=1), rtol=1e-6)
+    assert spread(table) == pytest.approx(exact.std(ddof=1), rel=1e-9)
