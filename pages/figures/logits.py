@@ -200,7 +200,7 @@ def length_and_angle(
         },
         yaxis={
             "title_text": titles[1], "showgrid": True, "gridcolor": theme.GRID,
-            "range": [float(y.min()) * 0.95, float(y.max()) * 1.06],
+            "range": _lengths_axis(y),
         },
     )  # fmt: skip
     return figure
@@ -308,11 +308,16 @@ def _titled(figure: go.Figure, titles: tuple[str, str]) -> go.Figure:
     return tilt(figure)
 
 
+def _lengths_axis(y: np.ndarray) -> list[float]:
+    return [float(y.min()) * 0.95, float(y.max()) * 1.06]
+
+
 def _apart(x: np.ndarray, y: np.ndarray, rows: Sequence[int]) -> list[int]:
     """Return the rows, in order, that keep a distance from those before them: enough for a label each."""
+    low, high = _lengths_axis(y)
     kept: list[int] = []
     for row in rows:
-        if all(abs(x[row] - x[other]) > 0.2 * np.ptp(x) or abs(y[row] - y[other]) > 0.06 * np.ptp(y) for other in kept):
+        if all(abs(x[row] - x[o]) > 0.25 * np.ptp(x) or abs(y[row] - y[o]) > 0.06 * (high - low) for o in kept):
             kept.append(row)
     return kept
 

@@ -93,9 +93,9 @@ def _surprise(chosen: Chosen, scores: Scores) -> None:
     elif truth is not None:
         other.caption(_("The grammar never says this text: its probability is 0, its perplexity infinite."))
     page.equation(
-        rf"\mathrm{{loss}} = \frac{{1}}{{{len(scores.nats)}}}\sum_{{i=1}}^{{{len(scores.nats)}}} "
+        rf"\begin{{gathered}}\mathrm{{loss}} = \frac{{1}}{{{len(scores.nats)}}}\sum_{{i=1}}^{{{len(scores.nats)}}} "
         r"-\ln P(t_i \mid t_0 \ldots t_{i-1}) = "
-        rf"{scores.loss:.4f},\qquad \mathrm{{perplexity}} = e^{{\mathrm{{loss}}}} = {scores.perplexity:.3f}"
+        rf"{scores.loss:.4f}\\ \mathrm{{perplexity}} = e^{{\mathrm{{loss}}}} = {scores.perplexity:.3f}\end{{gathered}}"
     )
     page.figure(
         figures.surprisal(
