@@ -87,14 +87,20 @@ def points_along(
 ) -> Iterator[StepPoint]:
     """Yield what a step of each size gives, always from the same starting point; one copy of the model is moved."""
     moved = _movable(model)
+    yield from (_point(moved, model, gradient, eta, ids, last_only) for eta in etas)
+
+
+def _point(
+    moved: Model, model: Model, gradient: Mapping[str, Tensor], eta: float, ids: Sequence[int], last_only: bool
+) -> StepPoint:
+    """Return what a step of size eta from `model` gives; `moved`, a copy of it, takes the step."""
     start = dict(model.named_parameters())
-    for eta in etas:
-        with torch.no_grad():
-            for name, parameter in moved.named_parameters():
-                torch.sub(start[name].to(parameter.dtype), gradient[name].to(parameter.dtype), alpha=eta, out=parameter)
-            loss, logits = _scored(moved, ids, last_only)
-        probs = logits.double().softmax(-1)
-        yield StepPoint(eta, loss.item(), probs[ids[-1]].item(), rank(probs, ids[-1]))
+    with torch.no_grad():
+        for name, parameter in moved.named_parameters():
+            torch.sub(start[name].to(parameter.dtype), gradient[name].to(parameter.dtype), alpha=eta, out=parameter)
+        loss, logits = _scored(moved, ids, last_only)
+    probs = logits.double().softmax(-1)
+    return StepPoint(eta, loss.item(), probs[ids[-1]].item(), rank(probs, ids[-1]))
 
 
 def losses_along(
@@ -167,24 +173,30 @@ def where_it_stops_helping(
     etas: Sequence[float],
     last_only: bool = True,
     losses: Sequence[float] | None = None,
+    precision: float = 1e-3,
 ) -> float | None:
     """Return the smallest eta at which the loss is as high as without a step; None when none of `etas` reaches that.
 
     Args:
         model, gradient, ids, last_only: as in `points_along`.
-        etas: ascending sizes to look at; the crossing is then narrowed down to a thousandth.
+        etas: ascending sizes to look at, between which the crossing is then narrowed down.
         losses: what a step of each of `etas` gives, where that is known.
+        precision: how far off the answer may be, as a share of it; each halving costs a pass.
     """
-    with torch.no_grad():
-        start = target_loss(model, ids, last_only).item()
-    known = losses_along(model, gradient, etas, ids, last_only) if losses is None else losses
+    moved = _movable(model)
+
+    def loss_at(eta: float) -> float:
+        return _point(moved, model, gradient, eta, ids, last_only).loss
+
+    known = [loss_at(eta) for eta in etas] if losses is None else losses
+    start = known[0] if etas[0] == 0 else loss_at(0.0)
     crossing = next((index for index, loss in enumerate(known) if loss >= start and etas[index] > 0), None)
     if crossing is None:
         return None
     low, high = (etas[crossing - 1] if crossing else 0.0), etas[crossing]
-    while high - low > 1e-3 * high:
+    while high - low > precision * high:
         middle = (low + high) / 2
-        if losses_along(model, gradient, [middle], ids, last_only)[0] >= start:
+        if loss_at(middle) >= start:
             high = middle
         else:
             low = middle

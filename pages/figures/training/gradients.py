@@ -74,7 +74,7 @@ def step_sizes(
     ):
         figure.add_scatter(x=x, y=y, mode="lines", line={"color": colour, "width": 1}, hoverinfo="skip")
     figure.update_layout(showlegend=False)
-    figure.update_xaxes(type="log", nticks=7)
+    figure.update_xaxes(type="log", nticks=7, exponentformat="power")
     figure.update_yaxes(showgrid=True, gridcolor=theme.GRID, range=[0, 2 * start])
     return figure
 

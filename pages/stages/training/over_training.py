@@ -9,7 +9,7 @@ import streamlit as st
 
 import lmcore
 from lmcore.analysis.embedding_gradient import rows_touched
-from lmcore.training.sides_history import SidesHistory, history_of, recorded, recorded_settings
+from lmcore.training.sides_history import history_of, recorded, recorded_settings
 from lmcore.training.texts import WINDOW, SmallWorldText
 from pages.common import page, widgets
 from pages.common.text import _, visible
@@ -33,15 +33,10 @@ for tied, history in recorded().items():
 """
 
 
-@st.cache_resource(show_spinner=False)
-def _recorded() -> dict[bool, SidesHistory]:
-    return recorded()
-
-
 def show() -> None:
     """Draw the view."""
     tokenizer = lmcore.builtin.tokenizer()
-    histories = {(_("tied") if tied else _("untied")): found for tied, found in _recorded().items()}
+    histories = {(_("tied") if tied else _("untied")): found for tied, found in recorded().items()}
     rows = list(next(iter(histories.values())).rows)
     run: Run | None = st.session_state.get(RUN)
     if run is not None and run.reading.own is None:

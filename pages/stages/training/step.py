@@ -23,6 +23,7 @@ from lmcore.analysis.one_step import (
     target_loss,
     where_it_stops_helping,
 )
+from lmcore.parameters import count
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
@@ -39,8 +40,9 @@ OTHERS = (
     "The weather today is nice",
     "I like cats",
 )
-_EXPONENTS = tuple(k / 5 for k in range(-20, 11))  # log10 of eta, from 1e-4 to 100
-_GRID = (0.0, *(10.0**exponent for exponent in _EXPONENTS))
+_SMALLEST, _LARGEST = -4.0, 2.0  # log10 of eta
+_MOST_PARTS = 24  # drawn as bars
+_LARGE_MODEL = 20_000_000  # parameters; from here on each size of step takes a second or more
 
 CODE = """
 import lmcore
@@ -73,6 +75,7 @@ def show() -> None:
     text, ids = sentence()
     last_only = last_only_switch()
     key = (lm.name, tuple(ids), last_only)
+    sizes = sizes_of(lm)
     found = results_of(_line(*key), "training.line", lambda: _line.clear(*key))
     if found is None:
         return
@@ -82,7 +85,13 @@ def show() -> None:
     controls, picture = page.workbench()
     with controls:
         exponent = widgets.slider(
-            "training.eta", "log₁₀ η", -4.0, 2.0, -2.0, step=0.2, help=_("The size of the step: plain SGD, θ − η g.")
+            "training.eta",
+            "log₁₀ η",
+            _SMALLEST,
+            _LARGEST,
+            -2.0,
+            step=sizes.between,
+            help=_("The size of the step: plain SGD, θ − η g."),
         )
         chosen = min(points[1:], key=lambda point: abs(point.eta - 10**exponent))
         eta = chosen.eta
@@ -116,10 +125,10 @@ def show() -> None:
             _("The loss after one step for sizes from a ten-thousandth to a hundred."),
         )
         st.markdown(
-            _("No size up to {largest:g} makes this loss worse.").format(largest=_GRID[-1])
+            _("No size up to {largest:g} makes this loss worse.").format(largest=sizes.grid[-1])
             if limit is None
-            else _("A step stops helping at η = **{limit:.4g}**: from there the loss is no lower than before.").format(
-                limit=limit
+            else _("A step stops helping at η = {limit}: from there the loss is no lower than before.").format(
+                limit=f"**{limit:.{sizes.digits}g}**"
             )
         )
     _tell_groups(lm, slope, eta)
@@ -127,29 +136,62 @@ def show() -> None:
     page.snippet(CODE.format(name=lm.name, text=text, eta=eta, last_only=last_only))
 
 
-# Gradients are as large as their model: few are kept, for all sessions together.
-@st.cache_resource(show_spinner=False, max_entries=3)
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a step that are tried.
+
+    Attributes:
+        between: from one to the next, in log10 of eta.
+        digits: how many of them are found of the size that stops helping.
+    """
+
+    between: float
+    digits: int
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """Every eta, ascending from 0."""
+        n = round((_LARGEST - _SMALLEST) / self.between)
+        return (0.0, *(10.0 ** (_SMALLEST + place * self.between) for place in range(n + 1)))
+
+
+def sizes_of(lm: LanguageModel) -> Sizes:
+    """Return which sizes are tried: fewer on a large model, where each takes a pass of seconds."""
+    return Sizes(0.2, 4) if count(lm.config).total < _LARGE_MODEL else Sizes(0.4, 2)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
 def _line(name: str, ids: tuple[int, ...], last_only: bool) -> BackgroundReading[Slope | StepPoint | float | None]:
-    """Return the reading of the gradient, of the loss for each size of step, and of the size that stops helping."""
-    model = session.language_model(name).model
+    """Return the reading of the gradient, of the loss for each size of step, and of the size that stops helping.
+
+    Kept for all sessions together, not in each one's state: a gradient is as large as its model. So two at most,
+    and here, for no other page asks.
+    """
+    lm = session.language_model(name)
+    model, sizes = lm.model, sizes_of(lm)
 
     def results() -> Iterator[Slope | StepPoint | float | None]:
         gradient = gradients(model, ids, last_only)
         yield Slope(gradient, squared_norm(gradient), by_group(model, gradient))
         losses = []
-        for point in points_along(model, gradient, _GRID, ids, last_only):
+        for point in points_along(model, gradient, sizes.grid, ids, last_only):
             losses.append(point.loss)
             yield point
-        yield where_it_stops_helping(model, gradient, ids, _GRID, last_only, losses)
+        yield where_it_stops_helping(
+            model, gradient, ids, sizes.grid, last_only, losses, precision=0.5 * 10.0 ** (1 - sizes.digits)
+        )
 
-    return BackgroundReading(results, len(_GRID) + 2, session.forward_lock())
+    return BackgroundReading(results, len(sizes.grid) + 2, session.forward_lock())
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _others(
     name: str, ids: tuple[int, ...], last_only: bool, eta: float, text: str
 ) -> BackgroundReading[tuple[str, float, float] | None]:
-    """Return the reading of other sentences' losses before and after the step; None for one that does not fit."""
+    """Return the reading of other sentences' losses before and after the step; None for one that does not fit.
+
+    A few numbers for each step, kept for all sessions beside the gradient that gives them.
+    """
     lm = session.language_model(name)
     slope = _line(name, ids, last_only).results[0]
     texts = list(dict.fromkeys([text, *OTHERS]))
@@ -193,16 +235,24 @@ def _tell_groups(lm: LanguageModel, slope: Slope, eta: float) -> None:
     names = [
         _("token_embedding = head") if tied and group.group == "token_embedding" else group.group for group in groups
     ]
+    furthest = sorted(range(len(groups)), key=lambda place: -groups[place].gradient_norm)[:_MOST_PARTS]
+    drawn = sorted(furthest)  # in the order of the model
     page.figure(
         theme.bars(
-            [eta * group.gradient_norm for group in groups],
-            names,
+            [eta * groups[place].gradient_norm for place in drawn],
+            [names[place] for place in drawn],
             kind="amount",
             value_title=_("length of the move, η |g|"),
         ),
         "training-groups",
         _("How far each part of the model moved in this step."),
     )
+    if len(drawn) < len(groups):
+        st.caption(
+            _("The {n} of {all} parts that moved furthest, in the order of the model; all are in the table.").format(
+                n=len(drawn), all=len(groups)
+            )
+        )
     total = sum(group.gradient_norm**2 for group in groups) or 1.0
     page.numbers_table(
         pd.DataFrame(

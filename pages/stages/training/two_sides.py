@@ -142,6 +142,10 @@ def show() -> None:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _sides(name: str, token_ids: tuple[int, ...], last_only: bool) -> BackgroundReading[Sides]:
+    """Return the reading of both parts.
+
+    Kept for all sessions together, at most four numbers a row for each sentence; here, for no other page asks.
+    """
     lm = session.language_model(name)
 
     def results() -> Iterator[Sides]:
