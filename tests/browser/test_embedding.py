@@ -13,7 +13,6 @@ from lmcore.analysis.pca import principal_components
 from lmcore.corpus.occurring import occurring_tokens
 from tests.browser.conftest import OpenPage, settle
 
-
 LAST = f"{lmcore.builtin.record(lmcore.builtin.DEFAULT)['training']['steps']:,} steps"
 
 

@@ -27,7 +27,12 @@ def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit
         masked=np.triu(np.ones((n, n), dtype=bool), 1),
         height=360,
     )
-    figure.data[-1].colorbar.update(len=1.0, nticks=3)
+    figure.data[-1].colorbar.len = 1.0
+    end = figure.data[-1].zmax
+    if not probability:  # three numbers, however narrow the picture is
+        figure.data[-1].colorbar.update(
+            tickvals=[-end, 0, end], ticktext=[theme.fmt_logit(tick) for tick in (-end, 0.0, end)]
+        )
     if n <= 6:
         shown = [[f"{value:.1%}" if probability else theme.fmt_logit(value) for value in row] for row in values]
         theme.write_in_cells(
@@ -63,6 +68,8 @@ def stage_differences(
         values, stages, encodings, kind="amount", value_title=value_title, height=130 + 32 * len(stages)
     )
     theme.write_in_cells(figure, [["0" if value < ROUNDING else f"{value:.3f}" for value in row] for row in values])
+    figure.update_traces(textfont_size=11, selector={"mode": "text"})  # so that they stand apart on a phone
+    figure.update_yaxes(tickfont_size=10)
     return figure
 
 
@@ -73,6 +80,7 @@ def differences(values: ArrayLike, tokens: Sequence[str], encodings: Sequence[st
         values, tokens, encodings, kind="signed", limit=1.0, value_title=value_title, height=140 + 32 * len(tokens)
     )
     theme.write_in_cells(figure, [[_short_difference(value) for value in row] for row in values])
+    figure.update_traces(textfont_size=10, selector={"mode": "text"})  # so that they stand apart on a phone
     return figure
 
 

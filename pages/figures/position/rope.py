@@ -14,6 +14,7 @@ from pages.figures import theme
 
 QUERY, KEY = theme.CATEGORICAL[0], theme.CATEGORICAL[1]
 _FAINT = "rgba(138, 143, 152, 0.45)"
+_ROW = 3.2  # from one row of planes to the next, in radii: a number has to fit between them on a phone too
 
 
 def pair_planes(
@@ -38,14 +39,16 @@ def pair_planes(
     rows = math.ceil(n_pairs / columns)
     figure = theme.base_figure(70 + 110 * rows)
     scale = np.maximum(np.max([np.linalg.norm(pairs, axis=1) for pairs in arrows], axis=0), 1e-12)
-    centres = np.array([[2.4 * (pair % columns), -2.6 * (pair // columns)] for pair in range(n_pairs)])
+    centres = np.array([[2.4 * (pair % columns), -_ROW * (pair // columns)] for pair in range(n_pairs)])
     turn = np.linspace(0, 2 * math.pi, 49)
     for pair, (x, y) in enumerate(centres):
         rim = {"color": theme.OUTLINE, "width": 2} if pair == chosen else {"color": _FAINT, "width": 1}
         figure.add_scatter(
             x=x + np.cos(turn), y=y + np.sin(turn), mode="lines", line=rim, hoverinfo="skip", showlegend=False
         )
-        figure.add_annotation(x=x, y=y + 1.22, text=str(numbers[pair]), showarrow=False, font={"size": 11})
+        figure.add_annotation(
+            x=x, y=y + 1.0, yanchor="bottom", text=str(numbers[pair]), showarrow=False, borderpad=0, font={"size": 10}
+        )
     styles = [(QUERY, "dot"), (QUERY, "solid"), (KEY, "dot"), (KEY, "solid")]
     for name, pairs, (colour, dash) in zip(names, arrows, styles, strict=True):
         ends = centres + pairs / scale[:, None]
@@ -62,7 +65,7 @@ def pair_planes(
             hovertemplate="%{customdata[0]}: (%{customdata[1]:.5f}, %{customdata[2]:.5f})",
         )
     figure.update_xaxes(visible=False, range=[-1.2, 2.4 * (columns - 1) + 1.2])
-    figure.update_yaxes(visible=False, range=[-2.6 * (rows - 1) - 1.15, 1.5], scaleanchor="x")
+    figure.update_yaxes(visible=False, range=[-_ROW * (rows - 1) - 1.15, 2.2], scaleanchor="x")
     return figure
 
 

@@ -57,7 +57,7 @@ def by_pair(
     figure.update_layout(hovermode="x unified")
     figure.update_yaxes(showgrid=True, gridcolor=theme.GRID)
     if logarithmic:
-        figure.update_yaxes(type="log", dtick=1)
+        figure.update_yaxes(type="log", dtick=1, exponentformat="power")
     return figure
 
 

@@ -57,6 +57,8 @@ def show() -> None:
             cosines, labels, labels, kind="signed", limit=1.0, row_title=_("position"), column_title=_("position"),
             value_title=_("cosine"), height=460,
         )  # fmt: skip
+        chart.update_xaxes(tickmode="auto", nticks=7)  # the labels are the indices
+        chart.update_yaxes(tickmode="auto", nticks=7)
         page.figure(
             chart,
             "position-learned-cosine",

@@ -71,9 +71,10 @@ def show() -> None:
     grammar = _grammar(first, second)
     # How long each was trained is part of what sets them apart.
     steps = {encoding: steps_trained(name) for encoding, name in names.items()}
+    unequal = len(set(steps.values())) > 1
     with picture:
-        _tell_distances(distances, steps, grammar)
-    if len(set(steps.values())) > 1:
+        _tell_distances(distances, steps if unequal else {}, grammar)
+    if unequal:
         st.caption(
             _("The models were not trained equally long: part of what sets them apart is training, not position.")
         )

@@ -1,0 +1,45 @@
+"""The position page as its tests open and read it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+
+import pandas as pd
+from streamlit.testing.v1 import AppTest
+
+import lmcore
+
+ROOT = Path(__file__).parents[2]
+ENCODINGS = {
+    config.position_encoding: name for name, config in lmcore.builtin.configs().items() if config.tie_embeddings
+}
+FEW = {"position.windows": "16"}  # of held-out text, so that a run is short
+
+
+def run(**parameters: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+    for name, value in {"lang": "en", "prompt": "小明喜欢小红", **parameters}.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/stages/position.py")
+    app.run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def tables(app: AppTest) -> list[pd.DataFrame]:
+    return [element.value for element in app.dataframe]
+
+
+def told(app: AppTest) -> str:
+    return "\n".join(element.value for element in [*app.markdown, *app.info, *app.caption, *app.text])
+
+
+def printed(app: AppTest) -> str:
+    """Run the page's snippet and return what it prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(app.code[-1].value, "snippet", "exec"), {})
+    return out.getvalue()
