@@ -146,10 +146,12 @@ class Tokenizer:
         tokens = [self._bytes[token_id] for token_id in ids]
         return Encoding(text, ids, tokens, character_offsets(text, tokens))
 
-    def encode_ids(self, text: str) -> np.ndarray:
+    def encode_ids(self, text: str, special_tokens: bool = False) -> np.ndarray:
         """The ids that `encode` gives, alone and much sooner: for texts of megabytes."""
         self._check(text)
-        (found,) = self._as_text.encode_batch_fast([text], add_special_tokens=False)
+        (found,) = (self._as_control if special_tokens else self._as_text).encode_batch_fast(
+            [text], add_special_tokens=False
+        )
         return np.array([*self.added_first, *found.ids], dtype=np.int64)
 
     @staticmethod

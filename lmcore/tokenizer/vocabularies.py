@@ -9,9 +9,11 @@ from typing import Protocol
 
 import numpy as np
 import tokenizers
+from tokenizers import models
 
 from lmcore.tokenizer.cuts import Cuts, byte_of_character, cuts_of_lengths
 from lmcore.tokenizer.tokenizer import Tokenizer
+from lmcore.tokenizer.unigram import Segmented, Unigram, words_of
 
 
 class Vocabulary(Protocol):
@@ -21,8 +23,8 @@ class Vocabulary(Protocol):
     def vocab_size(self) -> int:
         """The number of tokens."""
 
-    def cut(self, text: str) -> Cuts:
-        """Return the text's tokens; special strings in it are text."""
+    def cut(self, text: str, special_tokens: bool = False) -> Cuts:
+        """Return the text's tokens; special strings in it are text, or control tokens where there are any."""
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return the bytes of one token."""
@@ -40,7 +42,7 @@ class Characters:
 
     vocab_size = 0x110000 - 0x800
 
-    def cut(self, text: str) -> Cuts:
+    def cut(self, text: str, special_tokens: bool = False) -> Cuts:
         """Return one token a character."""
         ids = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
         return cuts_of_lengths(ids, np.diff(byte_of_character(text)), ids.tobytes().decode("utf-32-le"))
@@ -63,7 +65,7 @@ class Bytes:
 
     vocab_size = 256
 
-    def cut(self, text: str) -> Cuts:
+    def cut(self, text: str, special_tokens: bool = False) -> Cuts:
         """Return one token a byte."""
         ids = np.frombuffer(text.encode(), dtype=np.uint8)
         return cuts_of_lengths(ids, np.ones(len(ids), dtype=np.int64), ids.tobytes().decode())
@@ -93,15 +95,15 @@ class OfTokenizer:
         lengths = (len(self.tokenizer.token_bytes(token_id)) for token_id in range(self.vocab_size))
         return np.fromiter(lengths, dtype=np.int64, count=self.vocab_size)
 
-    def cut(self, text: str) -> Cuts:
+    def cut(self, text: str, special_tokens: bool = False) -> Cuts:
         """Return the text's tokens, after those the model expects in front."""
-        ids, n_added = self.tokenizer.encode_ids(text), len(self.tokenizer.added_first)
+        ids, n_added = self.tokenizer.encode_ids(text, special_tokens), len(self.tokenizer.added_first)
         back = self.tokenizer.decode_bytes(ids[n_added:].tolist())
         if back == text.encode():
             lengths = self._lengths[ids]
             lengths[:n_added] = 0
             return cuts_of_lengths(ids, lengths, text, n_added)
-        offsets = self.tokenizer.encode(text).offsets  # the text was changed: slower, and right
+        offsets = self.tokenizer.encode(text, special_tokens).offsets  # the text was changed: slower, and right
         spans = byte_of_character(text)[np.array(offsets, dtype=np.int64).reshape(-1, 2)]
         return Cuts(ids, spans[:, 0], spans[:, 1], back.decode("utf-8", errors="replace"), n_added)
 
@@ -142,12 +144,35 @@ class OfLibrary:
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"{Path(path).name} is not read by the tokenizers library: {error}.") from None
 
-    def cut(self, text: str) -> Cuts:
+    def cut(self, text: str, special_tokens: bool = False) -> Cuts:
         """Return the text's tokens, without those that a model's input would have around them."""
-        found = self._library.encode(text, add_special_tokens=False)
+        library = self._as_control if special_tokens else self._library
+        found = library.encode(text, add_special_tokens=False)
         spans = byte_of_character(text)[np.array(found.offsets, dtype=np.int64).reshape(-1, 2)]
         ids = np.array(found.ids, dtype=np.int64)
         return Cuts(ids, spans[:, 0], spans[:, 1], self._library.decode(found.ids, skip_special_tokens=False))
+
+    @cached_property
+    def _as_control(self) -> tokenizers.Tokenizer:
+        library = tokenizers.Tokenizer.from_str(self._library.to_str())
+        library.encode_special_tokens = False
+        return library
+
+    @cached_property
+    def scored(self) -> Unigram | None:
+        """The scored pieces, where the vocabulary has scores."""
+        return Unigram.of_library(self._library) if isinstance(self._library.model, models.Unigram) else None
+
+    def segment(self, text: str, n: int) -> Segmented:
+        """Return the n most probable ways to cut a text; `cut` gives the first.
+
+        Raises:
+            ValueError: when the vocabulary has no scores.
+        """
+        if self.scored is None:
+            kind = type(self._library.model).__name__
+            raise ValueError(f"the model is {kind!r}, without scores; 'Unigram' has them.")
+        return self.scored.segment(words_of(self._library, text), n)
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return how the file writes the token."""

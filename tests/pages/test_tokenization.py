@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import re
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from tokenizers import models, normalizers, pre_tokenizers
 
 import lmcore
+from lmcore.checkpoints.vocabulary_files import sample_text
 from lmcore.tokenizer.bpe_training import learn_merges, split_words, tokenizer_of
 from pages.figures import tokenization as figures
 from pages.live.merge_replay import replay_data
@@ -237,6 +239,64 @@ def test_what_a_file_loses_is_marked_with_the_difference(tmp_path: Path, monkeyp
     assert frame["comes back"].tolist() == ["✗ not the same text", "✓"]
     assert frame["normalised to"].tolist() == ["cafes", "unchanged"]
     assert frame["differences"].tolist() == ["C → c; é → e␣##", ""]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_scored_vocabulary_shows_the_winner_and_its_runners_up(
+    lang: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tokenizers.Tokenizer(
+        models.Unigram([("<unk>", 0.0), ("▁", -2.0), ("a", -3.0), ("b", -3.5), ("ab", -5.0), ("▁a", -4.0)], unk_id=0)
+    )
+    library.pre_tokenizer = pre_tokenizers.Metaspace()
+    library.save(str(tmp_path / "scored.json"))
+    (tmp_path / "broken.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(tmp_path))
+    app = run("merges", prompt="ab", lang=lang, **{"merges.vocabulary": "scored.json", "merges.ways": "2"})
+    assert len(app.selectbox(key="merges.vocabulary").options) == 3  # the model's own, the built-in pieces, the file
+    frame = app.dataframe[0].value
+    # By hand: ▁|ab -7, ▁a|b -7.5, ▁|a|b -8.5.
+    assert frame.iloc[:, 1].tolist() == ["▁ | ab", "▁a | b"] and frame["ln P"].tolist() == [-7.0, -7.5]
+    whole = np.exp([-7.0, -7.5, -8.5]).sum()
+    np.testing.assert_allclose(frame.iloc[:, 5], 100 * np.exp([-7.0, -7.5]) / whole)  # in percent, as it is shown
+    assert frame["ids"].iloc[0] == ", ".join(map(str, library.encode("ab").ids))
+    rows = part(app, "vocabulary_rows")
+    assert [chip[4] for cell in rows["stretches"][0]["rows"][0] for chip in cell[2]] == ["−2.000", "−5.000"]
+    assert last_snippet(app).splitlines()[:2] == ["3", "-7.0 ['▁', 'ab']"]
+
+
+@pytest.mark.parametrize("prompt", ["a", "今天天气😊", *TEXTS[:4]])
+def test_the_built_in_pieces_with_scores_stand_any_prompt(prompt: str) -> None:
+    app = run("merges", prompt=prompt, **{"merges.vocabulary": "small-world-scored"})
+    assert len(app.dataframe[0].value) >= 1
+
+
+def test_special_tokens_typed_by_name_are_text_or_control_tokens_in_every_vocabulary() -> None:
+    text = "x<|endoftext|>y"
+    counts = {
+        switch: run("compare", prompt=text, vocabularies="small-world,bytes", special_strings=switch)
+        for switch in ("text", "control")
+    }
+    as_text, control = (app.dataframe[0].value["tokens"].tolist() for app in counts.values())
+    assert as_text == [len(REFERENCE.encode(text).ids), len(text)] and control == [3, len(text)]
+    assert counts["control"].dataframe[1].value["comes back"].tolist() == ["✓", "✓"]
+
+
+def test_the_vocabulary_trained_here_is_one_of_those_compared() -> None:
+    app = run("compare", prompt="the weather", vocabularies="trained here,bytes", bpe_merges="50")
+    learned = list(islice(learn_merges(split_words(sample_text(15_000))), 50))
+    expected = tokenizer_of(merge.pair for merge in learned).encode("the weather").ids
+    frame = app.dataframe[0].value
+    assert frame["V"].tolist() == [306, 256] and frame["tokens"].iloc[0] == len(expected)
+    app.session_state["tokenization.training"] = "banana bandana " * 50
+    app.run()
+    assert not app.exception and app.dataframe[0].value["tokens"].iloc[0] == len("the weather")
+
+
+def test_a_long_token_is_written_in_part_and_told_whole() -> None:
+    from pages.live.token_groups import _short
+
+    assert _short("a" * 32, 32) == "a" * 32 and _short("a" * 33, 32) == "a" * 32 + " …"
 
 
 def test_a_vocabulary_is_trained_and_compared() -> None:

@@ -11,6 +11,7 @@ from pages.common.escape import visible
 from pages.figures.theme import position_colour
 
 _FOLDER = Path(__file__).parent
+_MOST_CHARACTERS, _MOST_BYTES = 32, 16  # of a token are written on its chip; the pointer tells the rest
 
 
 @st.cache_resource(show_spinner=False)
@@ -48,8 +49,9 @@ def token_groups(
     def chip(index: int) -> dict[str, str | int]:
         return {
             "position": index,
-            "text": visible(tokens[index]),
-            "bytes": tokens[index].hex(" "),
+            "text": _short(visible(tokens[index]), _MOST_CHARACTERS),
+            "bytes": _short(tokens[index].hex(" "), 3 * _MOST_BYTES - 1),
+            "whole": f"{visible(tokens[index])}\n{tokens[index].hex(' ')}",
             "id": str(ids[index]),
             "colour": position_colour(index),
         }
@@ -71,3 +73,7 @@ def token_groups(
         data={"groups": data, "label": label, "selected": selected, "selectable": on_select is not None},
         on_position_change=chosen,
     )
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most].rstrip() + " …"

@@ -14,6 +14,7 @@ function chipOf(chip, selectable) {
   element.className = "chip";
   element.style.setProperty("--hue", chip.colour);
   element.append(line("bdi", "text", chip.text), line("span", "bytes", chip.bytes), line("span", "id", chip.id));
+  element.title = chip.whole;
   element.setAttribute("role", selectable ? "option" : "listitem");
   element.setAttribute("aria-label", `${chip.position}: ${chip.text} (${chip.bytes}; ${chip.id})`);
   return element;

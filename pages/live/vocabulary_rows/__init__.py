@@ -23,11 +23,13 @@ class Chip:
         token: its bytes.
         token_id: its id.
         cuts: whether it begins inside a word.
+        note: what stands under it; the id, when it is empty.
     """
 
     token: bytes
     token_id: int
     cuts: bool
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,13 @@ def vocabulary_rows(names: Sequence[str], stretches: Sequence[Stretch], *, key: 
 
 
 def _chip(chip: Chip) -> list[str | int]:
-    return [_short(chip.token), chip.token[:_LONGEST].hex(" "), chip.token_id, int(chip.cuts)]
+    return [
+        _short(chip.token),
+        chip.token[:_LONGEST].hex(" "),
+        chip.token_id,
+        int(chip.cuts),
+        chip.note or str(chip.token_id),
+    ]
 
 
 def _short(text: bytes | str) -> str:

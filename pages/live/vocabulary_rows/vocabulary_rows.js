@@ -7,10 +7,10 @@ function element(tag, name, text) {
   return made;
 }
 
-function chipOf([text, bytes, id, cuts], name) {
+function chipOf([text, bytes, id, cuts, note], name) {
   const chip = element("span", cuts ? "chip cut" : "chip");
-  chip.append(element("bdi", "text", text), element("span", "id", id));
-  chip.title = `${name}: ${text}\n${bytes}\nid ${id}`;
+  chip.append(element("bdi", "text", text), element("span", "id", note));
+  chip.title = `${name}: ${text}\n${bytes}\nid ${id}${note === String(id) ? "" : `\n${note}`}`;
   chip.setAttribute("role", "listitem");
   return chip;
 }

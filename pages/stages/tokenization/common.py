@@ -10,7 +10,7 @@ import streamlit as st
 
 from lmcore import Encoding, LanguageModel
 from lmcore.tokenizer.graphemes import shared_groups
-from pages.common import link, session
+from pages.common import link, session, widgets
 from pages.common.text import _, visible
 
 MAX_DRAWN = 300  # more chips than this are a wall, not a picture; the table and its download have all
@@ -50,6 +50,18 @@ def token_table(found: Encoding) -> pd.DataFrame:
             _("characters touched"): [visible(found.text[start:end]) for start, end in found.offsets],
             _("bytes"): [len(token) for token in found.tokens],
         }
+    )
+
+
+def special_strings() -> str:
+    """Let the reader choose what special strings in a text are, "text" or "control", and return it."""
+    return widgets.choice(
+        "special_strings",
+        _("Special strings are"),
+        ["text", "control"],
+        "text",
+        format_func={"text": _("text"), "control": _("control tokens")}.__getitem__,
+        help=_("The other pages, and the prompt above, always take them as text."),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
@@ -10,12 +11,14 @@ import streamlit as st
 from lmcore import LanguageModel
 from lmcore.tokenizer.alignment import Cell as Aligned
 from lmcore.tokenizer.alignment import align
+from lmcore.tokenizer.cuts import Cuts
 from lmcore.tokenizer.vocabularies import Vocabulary
 from pages.common import link, page, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
 from pages.live.vocabulary_rows import Cell, Chip, Stretch, colour, vocabulary_rows
 from pages.stages.tokenization import source, vocabularies
+from pages.stages.tokenization.common import special_strings
 from pages.stages.tokenization.round_trip import round_trips
 from pages.stages.tokenization.vocabularies import Examined, title
 
@@ -29,7 +32,7 @@ from lmcore.tokenizer.cuts import Landmarks, measure
 text = {text}
 marks = Landmarks.of(text)
 for name in {names!r}:
-    cuts = load_vocabulary(name).cut(text)
+    cuts = load_vocabulary(name).cut(text, special_tokens={control})
     found = measure(marks, cuts)
     print(name, found.tokens, found.characters_per_token, found.bytes_per_token, len(found.broken_words))
 """
@@ -48,9 +51,15 @@ def show(lm: LanguageModel) -> None:
     if not text or not found:
         st.info(_("Choose a vocabulary and give it a text."))
         link.stop()
-    examined = {name: vocabularies.examine(name, text, vocabulary) for name, vocabulary in found.items()}
+    control = special_strings() == "control"
+    examined = {name: vocabularies.examine(name, text, vocabulary, control) for name, vocabulary in found.items()}
     start = _start(text)
-    rows(text, start, found, examined, key="compare.rows")
+    rows(
+        text,
+        start,
+        [Row(title(name), found[name], each.cuts) for name, each in examined.items()],
+        key="compare.rows",
+    )
     st.caption(
         _(
             "What stands above one another stands for the same bytes. An orange edge: this token begins inside a word. "
@@ -79,25 +88,44 @@ def show(lm: LanguageModel) -> None:
         formats(),
     )
     round_trips(text, start, WINDOW, found, examined)
-    page.snippet(CODE.format(text=_as_code(text), names=list(found)))
+    page.snippet(
+        CODE.format(
+            text=_as_code(text), names=[name for name in found if name != vocabularies.TRAINED], control=control
+        )
+    )
 
 
-def rows(text: str, start: int, found: Mapping[str, Vocabulary], examined: Mapping[str, Examined], *, key: str) -> None:
+@dataclass(frozen=True)
+class Row:
+    """One way to cut the text: what it is called, the vocabulary, where it cuts, and what stands under a token.
+
+    `notes` has a note for each token of the cuts; without them it is the id that stands there.
+    """
+
+    name: str
+    vocabulary: Vocabulary
+    cuts: Cuts
+    notes: Sequence[str] = ()
+
+
+def rows(text: str, start: int, ways: Sequence[Row], *, key: str) -> None:
     """Draw the rows of chips for the characters from `start` on, as many as are drawn."""
     places = vocabularies.landmarks(text).places
     end = min(start + WINDOW, len(text))
     data = text[start:end].encode()
     first = int(places[start])
     inside = _inside_words(text, start, end)
-    cuts = [each.cuts for each in examined.values()]
 
     def cell(which: int, aligned: Aligned) -> Cell:
-        vocabulary = list(found.values())[which]
-        ids = [int(cuts[which].ids[index]) for index in aligned.tokens]
-        begins = [int(cuts[which].starts[index]) for index in aligned.tokens]
+        way = ways[which]
         chips = [
-            Chip(vocabulary.token_bytes(token_id), token_id, at in inside)
-            for token_id, at in zip(ids, begins, strict=True)
+            Chip(
+                way.vocabulary.token_bytes(int(way.cuts.ids[index])),
+                int(way.cuts.ids[index]),
+                int(way.cuts.starts[index]) in inside,
+                way.notes[index] if way.notes else "",
+            )
+            for index in aligned.tokens
         ]
         return Cell(aligned.first, aligned.last, chips)
 
@@ -107,9 +135,9 @@ def rows(text: str, start: int, found: Mapping[str, Vocabulary], examined: Mappi
             segment.columns,
             [[cell(which, aligned) for aligned in row] for which, row in enumerate(segment.rows)],
         )
-        for segment in align(cuts, first, int(places[end]))
+        for segment in align([way.cuts for way in ways], first, int(places[end]))
     ]
-    vocabulary_rows([title(name) for name in found], stretches, key=key, label=_("The text in each vocabulary"))
+    vocabulary_rows([way.name for way in ways], stretches, key=key, label=_("The text in each vocabulary"))
 
 
 def comparison_table(text: str, found: Mapping[str, Vocabulary], examined: Mapping[str, Examined]) -> pd.DataFrame:

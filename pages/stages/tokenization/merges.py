@@ -6,13 +6,16 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
+from lmcore.checkpoints.vocabulary_files import scored_vocabularies
 from lmcore.tokenizer import MergeStep
-from pages.common import link, page
+from pages.common import link, page, widgets
 from pages.common.text import _, visible
 from pages.figures import tokenization as figures
 from pages.live.merge_replay import Wording, merge_replay
+from pages.stages.tokenization import scores, vocabularies
 from pages.stages.tokenization.common import require_text
 
+_OWN = "own"
 _RUNNERS_UP = 3
 MAX_CHARACTERS = 120  # of the text are replayed: more pieces than a reader can follow
 
@@ -28,8 +31,19 @@ assert not steps or steps[-1].pieces == tokenizer.encode({text!r}).tokens
 
 
 def show(lm: LanguageModel) -> None:
-    """Draw the view."""
+    """Draw the view of the model's merges, or of a scored vocabulary, which has none."""
     text = require_text()
+    others = scored_vocabularies()
+    titles = {_OWN: _("{model}: merges").format(model=visible(lm.name))}
+    titles |= {name: _("{name}: scores").format(name=vocabularies.title(name)) for name in others}
+    chosen = widgets.select("merges.vocabulary", _("Vocabulary"), list(titles), _OWN, format_func=titles.__getitem__)
+    if chosen == _OWN:
+        _merges(lm, text)
+    else:
+        scores.show(chosen, text)
+
+
+def _merges(lm: LanguageModel, text: str) -> None:
     if len(text) > MAX_CHARACTERS:
         st.caption(_("The first {n} characters of the prompt are replayed.").format(n=MAX_CHARACTERS))
         text = text[:MAX_CHARACTERS]

@@ -9,7 +9,7 @@ from lmcore.tokenizer.graphemes import shared_groups
 from pages.common import page, widgets
 from pages.common.text import _, markdown_literal
 from pages.live.token_groups import token_groups
-from pages.stages.tokenization.common import results_table
+from pages.stages.tokenization.common import results_table, special_strings
 
 MAX_CHARACTERS = 200
 
@@ -34,15 +34,7 @@ def show(lm: LanguageModel) -> None:
         ).format(special=", ".join(f"{markdown_literal(name)} (id {token_id})" for name, token_id in special.items()))
     )
     text = widgets.text("special_text", _("Text"), f"x{first}y", max_chars=MAX_CHARACTERS)
-    as_control = widgets.choice(
-        "special_strings",
-        _("Special strings are"),
-        ["text", "control"],
-        "text",
-        format_func={"text": _("text"), "control": _("control tokens")}.__getitem__,
-        help=_("The other pages, and the prompt above, always take them as text."),
-    )
-    found = lm.tokenizer.encode(text, special_tokens=as_control == "control")
+    found = lm.tokenizer.encode(text, special_tokens=special_strings() == "control")
     if not found.ids:
         st.info(_("There is no text here; type some."))
     token_groups(

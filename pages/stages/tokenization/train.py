@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import random
-import threading
-from itertools import islice
-
 import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.corpus import small_world
-from lmcore.tokenizer.bpe_training import LearnedMerge, growing, learn_merges, split_words, tokenizer_of
+from lmcore.tokenizer.bpe_training import LearnedMerge, growing, split_words, tokenizer_of
 from lmcore.tokenizer.vocabularies import OfTokenizer
-from lmcore.training.background import BackgroundTraining
 from pages.common import link, page, session
 from pages.common.text import _, visible
 from pages.figures import tokenization as figures
 from pages.live.merge_replay import Wording, merge_replay
-from pages.stages.tokenization import compare, source, vocabularies
+from pages.stages.tokenization import compare, source, trained, vocabularies
 
-MOST_MERGES = 1000
 MAX_CHARACTERS = 100_000
-_SAMPLE_CHARACTERS = 15_000
 _WATCHED = 160  # characters of the training text whose pieces are shown
-_RUN = "tokenization.bpe"
-_PLACES = threading.BoundedSemaphore(2)
-_REFRESH = 0.4  # seconds
 
 CODE = """
 from itertools import islice
@@ -49,11 +38,8 @@ def show(lm: LanguageModel) -> None:
             "vocabulary grow and the text shrink; or paste a text of your own and see other words become tokens."
         )
     )
-    text = source.pasted("training", _sample(), MAX_CHARACTERS)
-    run = _training_on(text)
-    if run.progress.alive:
-        st.fragment(_watch, run_every=_REFRESH)(run)
-        link.stop()
+    text = source.pasted(trained.TEXT, trained.sample(), MAX_CHARACTERS)
+    run = trained.training(text)
     learned = list(run.progress.steps)
     if run.progress.state == "stopped":
         st.info(_("Stopped after {n:,} merges; what was learned is shown.").format(n=len(learned)))
@@ -64,9 +50,7 @@ def show(lm: LanguageModel) -> None:
 
 
 def _show_learned(text: str, learned: list[LearnedMerge]) -> None:
-    n = link.remember("bpe_merges", min(100, len(learned)), int)
-    if not 0 <= n <= len(learned):
-        n = st.session_state["bpe_merges"] = min(max(n, 0), len(learned))
+    n = trained.merges_in_use(learned)
     words, pairs = split_words(text), [merge.pair for merge in learned]
     n_bytes = len(text.encode())
     watched = split_words(text[:_WATCHED])
@@ -131,44 +115,11 @@ def _compare(pairs: list[tuple[bytes, bytes]]) -> None:
         st.info(_("There is no text here; type some."))
         return
     found = {vocabularies.TRAINED: OfTokenizer(tokenizer_of(pairs)), **others}
-    examined = {
-        name: vocabularies.examined(prompt, vocabulary)
-        if name == vocabularies.TRAINED
-        else vocabularies.examine(name, prompt, vocabulary)
-        for name, vocabulary in found.items()
-    }
-    compare.rows(prompt, 0, found, examined, key="train.rows")
+    examined = {name: vocabularies.examine(name, prompt, vocabulary) for name, vocabulary in found.items()}
+    compare.rows(
+        prompt,
+        0,
+        [compare.Row(vocabularies.title(name), found[name], each.cuts) for name, each in examined.items()],
+        key="train.rows",
+    )
     page.numbers_table(compare.comparison_table(prompt, found, examined), "trained-beside", compare.formats())
-
-
-def _training_on(text: str) -> BackgroundTraining:
-    """Return the training on this text, started when there is none; that on another text ends."""
-    known = st.session_state.get(_RUN)
-    if known is None or known[0] != text:
-        run = BackgroundTraining(
-            lambda: islice(learn_merges(split_words(text)), MOST_MERGES), lambda: None, MOST_MERGES, _PLACES
-        )
-        known = st.session_state[_RUN] = (text, run)
-        run.join(1.0)  # most are done at once, and need no progress
-    return known[1]
-
-
-def _watch(run: BackgroundTraining) -> None:
-    """Draw how far it is, until it has ended."""
-    progress = run.progress
-    done = len(progress.steps)
-    st.progress(done / MOST_MERGES, text=_("{n:,} of at most {most:,} merges").format(n=done, most=MOST_MERGES))
-    if st.button(_("Stop"), key="train.stop"):
-        run.stop()
-        run.join()
-    if not run.progress.alive:
-        st.rerun()
-
-
-@st.cache_resource(show_spinner=False)
-def _sample() -> str:
-    """Return a text of the small world, the one that the built-in models learned from."""
-    rng, text = random.Random(0), ""
-    while len(text) < _SAMPLE_CHARACTERS:
-        text += small_world().sample_document(rng)
-    return text

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from lmcore.checkpoints.vocabulary_files import BUILTIN, BYTES, CHARACTERS, available_vocabularies, load_vocabulary
+from lmcore.checkpoints.vocabulary_files import (
+    BUILTIN,
+    BYTES,
+    CHARACTERS,
+    SCORED,
+    available_vocabularies,
+    load_vocabulary,
+)
 from lmcore.tokenizer.cuts import Cuts, Landmarks, Measured, measure
 from lmcore.tokenizer.vocabularies import Vocabulary
 from pages.common import link
 from pages.common.text import _, visible
+from pages.stages.tokenization import trained
 
 MOST = 4
 TRAINED = "trained here"  # of no file
@@ -39,16 +47,19 @@ def landmarks(text: str) -> Landmarks:
     return Landmarks.of(text)
 
 
+def examine(name: str, text: str, vocabulary: Vocabulary, special_tokens: bool = False) -> Examined:
+    """Return a text's tokens and how the vocabulary fares on it, kept by the name of one that does not change."""
+    return (_examined if name == TRAINED else _kept)(name, text, special_tokens, vocabulary)
+
+
 @st.cache_resource(show_spinner=False, max_entries=12)
-def examine(name: str, text: str, _vocabulary: Vocabulary) -> Examined:
-    """Return a text's tokens and how the vocabulary fares on it, kept by the vocabulary's name."""
-    return examined(text, _vocabulary)
+def _kept(name: str, text: str, special_tokens: bool, _vocabulary: Vocabulary) -> Examined:
+    return _examined(name, text, special_tokens, _vocabulary)
 
 
-def examined(text: str, vocabulary: Vocabulary) -> Examined:
-    """Return a text's tokens and how the vocabulary fares on it."""
+def _examined(_name: str, text: str, special_tokens: bool, vocabulary: Vocabulary) -> Examined:
     started = time.perf_counter()
-    cuts = vocabulary.cut(text)
+    cuts = vocabulary.cut(text, special_tokens)
     seconds = time.perf_counter() - started
     return Examined(cuts, measure(landmarks(text), cuts), seconds)
 
@@ -59,6 +70,7 @@ def title(name: str) -> str:
         BUILTIN: _("built-in BPE"),
         CHARACTERS: _("characters"),
         BYTES: _("bytes"),
+        SCORED: _("built-in pieces, scored"),
         TRAINED: _("trained here"),
         "smollm2-135m-instruct": "SmolLM2",
         "gemma-3-270m": "Gemma 3",
@@ -69,7 +81,7 @@ def title(name: str) -> str:
 def picker() -> dict[str, Vocabulary]:
     """Let the reader choose up to four vocabularies and return those that could be read, in the order chosen."""
     known = available_vocabularies()
-    installed = [name for name, there in known.items() if there]
+    installed = [*(name for name, there in known.items() if there), TRAINED]
     chosen = link.remember(_KEY, _first(installed), lambda text: text.split(",") if text else [])
     fitting = [name for name in dict.fromkeys(chosen) if name in installed][:MOST]
     if fitting != chosen:
@@ -94,7 +106,7 @@ def picker() -> dict[str, Vocabulary]:
     found = {}
     for name in st.session_state[_KEY]:
         try:
-            found[name] = load(name)
+            found[name] = trained.vocabulary() if name == TRAINED else load(name)
         except ValueError as error:
             st.error(_("The vocabulary {name} could not be read.").format(name=title(name)))
             st.code(str(error), language=None, wrap_lines=True)
