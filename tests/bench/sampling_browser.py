@@ -7,6 +7,7 @@ second, 16.7 ms, at the 95th percentile, with no message to the server while the
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import tempfile
 from pathlib import Path
@@ -20,6 +21,7 @@ VOCAB_SIZES = (50_257, 262_144)
 TARGET_MS = 16.7
 MOVES = 120
 SLIDERS = {"Temperature": "temperature=1.2&top_p=0.9", "Top-p": "top_p=0.9", "Top-k": "top_k=40", "Min-p": "min_p=0.05"}
+ENGINES = ("", "llama.cpp")  # beside the lab's own rules: none, or a second engine that reshapes in the same frame
 APP = """
 import numpy as np
 import streamlit as st
@@ -31,7 +33,8 @@ st.set_page_config(layout="wide")
 query = st.query_params.to_dict()
 start = {name: type(off(name))(query.get(name, off(name))) for name in NUMBERS}
 start = {"logit_bias": {}, **start, "order": list(STAGES), "bars": 20, "log": False, "token": None}
-start |= {"engine": query.get("engine", "lmcore"), "penalty_last_n": 0, "against": ""}
+start |= {"engine": query.get("engine", "lmcore"), "penalty_last_n": 0}
+start |= {"against": query.get("against", "")}
 logits = np.random.default_rng(1).normal(0, 3, int(query["vocab_size"])).astype(np.float32)
 sampling_lab(logits, str, start, key="lab", on_settings=lambda told: None)
 """
@@ -54,6 +57,7 @@ class Row(NamedTuple):
 
     vocab_size: int
     slider: str
+    beside: str
     moves: int
     median_ms: float
     p95_ms: float
@@ -61,11 +65,11 @@ class Row(NamedTuple):
     sent: int
 
 
-def measure(page: Page, url: str, vocab_size: int, slider: str, settings: str) -> Row:
+def measure(page: Page, url: str, vocab_size: int, slider: str, beside: str) -> Row:
     """Drag one slider to and fro and return what it took."""
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda payload: sent.append(len(payload))))
-    page.goto(f"{url}/?vocab_size={vocab_size}&{settings}")
+    page.goto(f"{url}/?vocab_size={vocab_size}&{SLIDERS[slider]}&against={beside}")
     page.locator(".row .now").first.wait_for(timeout=60_000)
     settle(page)
     page.wait_for_timeout(2000)  # the curve over the temperature is summed meanwhile
@@ -88,7 +92,7 @@ def measure(page: Page, url: str, vocab_size: int, slider: str, settings: str) -
     frames = page.evaluate("frames")
     whole, scripts = sorted(frame[0] for frame in frames), sorted(frame[1] for frame in frames)
     at = min(int(0.95 * len(whole)), len(whole) - 1)
-    return Row(vocab_size, slider, len(whole), statistics.median(whole), whole[at], scripts[at], messages)
+    return Row(vocab_size, slider, beside, len(whole), statistics.median(whole), whole[at], scripts[at], messages)
 
 
 def main() -> None:
@@ -99,17 +103,20 @@ def main() -> None:
         server = Server(str(script), Path(folder) / "log.txt")
         browser = _launch(playwright)
         try:
-            print(f"{'V':>8} {'slider':<12}{'frames':>7}{'median ms':>11}{'p95 ms':>9}{'scripts p95':>13}{'sent':>6}")
-            for vocab_size in VOCAB_SIZES:
-                for slider, settings in SLIDERS.items():
-                    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-                    row = measure(page, server.url, vocab_size, slider, settings)
-                    page.close()
-                    met = "met" if row.p95_ms <= TARGET_MS and not row.sent else "MISSED"
-                    print(
-                        f"{row.vocab_size:>8,} {row.slider:<12}{row.moves:>7}{row.median_ms:>11.1f}{row.p95_ms:>9.1f}"
-                        f"{row.scripts_p95_ms:>13.1f}{row.sent:>6}  {met}"
-                    )
+            print(
+                f"{'V':>8} {'slider':<12}{'beside':<10}{'frames':>7}{'median ms':>11}{'p95 ms':>9}"
+                f"{'scripts p95':>13}{'sent':>6}"
+            )
+            for vocab_size, beside, slider in itertools.product(VOCAB_SIZES, ENGINES, SLIDERS):
+                page = browser.new_page(viewport={"width": 1400, "height": 1000})
+                row = measure(page, server.url, vocab_size, slider, beside)
+                page.close()
+                met = "met" if row.p95_ms <= TARGET_MS and not row.sent else "MISSED"
+                print(
+                    f"{row.vocab_size:>8,} {row.slider:<12}{row.beside or '-':<10}{row.moves:>7}{row.median_ms:>11.1f}"
+                    f"{row.p95_ms:>9.1f}{row.scripts_p95_ms:>13.1f}{row.sent:>6}  {met}",
+                    flush=True,
+                )
         finally:
             browser.close()
             server.stop()

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
@@ -246,6 +247,20 @@ def test_drawing_needs_the_button_and_the_same_seed_gives_the_same_draws() -> No
     assert order[0] == 2
     app.number_input(key="seed").set_value(8).run()
     assert not app.get("plotly_chart")  # another seed: nothing has been drawn with it
+
+
+def test_sessions_draw_from_generators_of_their_own() -> None:
+    def drawn(app: AppTest) -> torch.Tensor:
+        app.button(key="sampling.draw").click().run()
+        return app.session_state["sampling.drawn"][1]
+
+    first, second = (run(source="worked", draws="50", seed="7") for _ in range(2))
+    before = drawn(first)
+    torch.rand(3)  # whatever else uses the global generator
+    assert torch.equal(drawn(second), before)  # and another session's drawing takes nothing from this one
+    assert torch.equal(drawn(first), before)
+    first.number_input(key="seed").set_value(8).run()
+    assert not torch.equal(drawn(first), before)
 
 
 def test_one_candidate_is_said_to_make_the_seed_void() -> None:

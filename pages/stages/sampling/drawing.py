@@ -20,7 +20,11 @@ _DRAWN = "sampling.drawn"
 
 
 def show(source: Source, result: Reshaped) -> None:
-    """Offer to draw; show what was drawn as long as it was drawn from this distribution. Looking draws nothing."""
+    """Offer to draw; show what was drawn as long as it was drawn from this distribution.
+
+    Looking draws nothing. The generator is the session's own and starts from the seed at each press, so that the same
+    seed gives the same draws whatever was drawn before.
+    """
     st.subheader(_("Draw from it"), anchor=False)
     controls, picture = page.workbench()
     with controls:
