@@ -18,6 +18,8 @@ ATTENTION, MLP = theme.CATEGORICAL[0], theme.CATEGORICAL[4]
 def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple[str, str, str]) -> go.Figure:
     """Return the attention pattern of a head with one query outlined; the keys in a query's future are grey.
 
+    A long text's weights are small, as each row sums to 1: its scale ends where all but one in a hundred have ended.
+
     Args:
         weights: [query, key].
         tokens: a label for each position.
@@ -26,9 +28,13 @@ def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple
     """
     n = len(tokens)
     future = np.triu(np.ones((n, n), dtype=bool), 1)
+    end = max(float(np.quantile(np.asarray(weights)[~future], 0.99)), 1e-6) if n > MAX_THUMBNAIL else 1.0
     figure = theme.heatmap(
-        weights, tokens, tokens, kind="probability", masked=future, height=min(max(340, 130 + 30 * n), 640)
+        weights, tokens, tokens, kind="probability", masked=future, limit=end, height=min(max(340, 130 + 30 * n), 640)
     )
+    if n > MAX_THUMBNAIL:
+        for axis in (figure.layout.xaxis, figure.layout.yaxis):
+            axis.update(tickvals=axis.tickvals[::3], ticktext=axis.ticktext[::3])
     grey, cells = figure.data[0], figure.data[-1]
     if grey is not cells:  # one byte a cell, and four: a pattern of 512 tokens has 262,144
         grey.update(z=future.astype(np.uint8), zmin=0, zmax=1, colorscale=[[0, "rgba(0, 0, 0, 0)"], [1, theme.MASKED]])

@@ -57,6 +57,13 @@ def test_a_pattern_of_512_tokens_is_a_small_message() -> None:
         np.full((512, 512), 1 / 512), [f"{i}:x" for i in range(512)], 5, ("Query", "Key", "Weight")
     )
     assert len(figure.to_json()) < 3e6
+    assert len(figure.layout.yaxis.ticktext) <= 24 and len(figure.layout.xaxis.ticktext) <= 24
+
+
+def test_the_scale_of_a_long_pattern_fits_its_weights() -> None:
+    weights = np.tril(1 / np.arange(1.0, 201)[:, None] * np.ones(200))
+    cells = figures.pattern(weights, [f"{i}:x" for i in range(200)], 5, ("Query", "Key", "Weight")).data[-1]
+    assert 0.02 < cells.zmax < 0.2 and cells.z[0][0] == 1  # the first row's weight is beyond it, and says so on hover
 
 
 def test_every_head_has_a_thumbnail_and_the_chosen_one_its_outline() -> None:

@@ -114,5 +114,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   frame.observer = new ResizeObserver(() => show(view.query));
   frame.observer.observe(frame);
   show(view.query);
+  if (frame.query !== data.query) {
+    const query = tokens[data.query]; // of a long text, the lines around the query are in view
+    frame.scrollTop = query.getBoundingClientRect().bottom - text.getBoundingClientRect().top - frame.clientHeight / 2;
+    frame.query = data.query;
+  }
   return () => frame.observer?.disconnect();
 }
