@@ -93,6 +93,12 @@ def test_a_distribution_shown_whole_has_no_rest() -> None:
     assert len(figure.data[0].x) == 2
 
 
+def test_what_is_written_at_the_last_tokens_reaches_to_the_left() -> None:
+    figure = tree([-1, 0, 1, 0], list("abcd"), [0.0] * 4, list("abcd"), paths=[Way([0, 1])])
+    written = next(trace for trace in figure.data if trace.text)
+    assert list(written.textposition) == ["top center", "top center", "top left", "top center"]
+
+
 def test_branches_keep_to_lanes_of_their_own() -> None:
     figure = tree(
         [-1, 0, 1, 0, 3],

@@ -84,7 +84,8 @@ def tree(
         y=lane,
         mode="markers" if deepest > _CROWDED else "markers+text",
         text=[plotly_literal(label if len(label) <= 18 else label[:17] + "…") for label in labels],
-        textposition="top center",
+        # The last ones reach to the left: on a phone there is no room on the right for half of what is written.
+        textposition=["top left" if 0 < place == deepest else "top center" for place in depth],
         marker={
             "size": [15 if node == present else 10 for node in range(len(parents))],
             "symbol": ["diamond" if node in by_hand else "circle" for node in range(len(parents))],
@@ -114,8 +115,8 @@ def tree(
     figure.update_yaxes(visible=False, range=[lanes - 0.5, -0.8])
     step = max(round(deepest / 12), 1)
     figure.update_xaxes(title_text=plotly_literal(x_title), tickvals=list(range(0, deepest + 1, step)))
-    margin = 0.13 * max(deepest, 1)  # for half of what is written at the first and the last token
-    figure.update_xaxes(range=[-margin, deepest + margin])
+    margin = max(deepest, 1)  # in parts of it: for half of what is written at the first token, and for the last marker
+    figure.update_xaxes(range=[-0.13 * margin, deepest + 0.04 * margin])
     return figure
 
 
