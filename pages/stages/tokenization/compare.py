@@ -52,7 +52,7 @@ def show(lm: LanguageModel) -> None:
         st.info(_("Choose a vocabulary and give it a text."))
         link.stop()
     control = special_strings() == "control"
-    examined = vocabularies.examine_all(found, text, control)
+    examined = {name: vocabularies.examine(name, text, vocabulary, control) for name, vocabulary in found.items()}
     start = _start(text)
     rows(
         text,
@@ -68,7 +68,7 @@ def show(lm: LanguageModel) -> None:
     )
     st.caption(
         _("{n:,} characters, {n_bytes:,} bytes. Cut in {seconds:.2f} s, all vocabularies together.").format(
-            n=len(text), n_bytes=len(text.encode()), seconds=max(each.seconds for each in examined.values())
+            n=len(text), n_bytes=len(text.encode()), seconds=sum(each.seconds for each in examined.values())
         )
     )
     page.figure(

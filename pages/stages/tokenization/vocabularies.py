@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from lmcore.checkpoints.vocabulary_files import (
     BUILTIN,
@@ -53,15 +50,6 @@ def landmarks(text: str) -> Landmarks:
 def examine(name: str, text: str, vocabulary: Vocabulary, special_tokens: bool = False) -> Examined:
     """Return a text's tokens and how the vocabulary fares on it, kept by the name of one that does not change."""
     return (_examined if name == TRAINED else _kept)(name, text, special_tokens, vocabulary)
-
-
-def examine_all(found: Mapping[str, Vocabulary], text: str, special_tokens: bool) -> dict[str, Examined]:
-    """Return `examine` of a text for several vocabularies, done side by side: cutting leaves Python to the others."""
-    landmarks(text)  # once, not by each of them
-    context = get_script_run_ctx()
-    with ThreadPoolExecutor(MOST, initializer=lambda: add_script_run_ctx(ctx=context)) as pool:
-        done = pool.map(lambda name: examine(name, text, found[name], special_tokens), found)
-        return dict(zip(found, done, strict=True))
 
 
 @st.cache_resource(show_spinner=False, max_entries=12)
