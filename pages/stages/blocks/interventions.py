@@ -88,7 +88,8 @@ def _start(place: Place) -> BackgroundReading[tuple[str, float]]:
 
 def _grid(place: Place, chosen: list[str]) -> None:
     """Draw the switches; runs by itself again and again while their effects are measured."""
-    if st.session_state.pop(_PRESSED, False):
+    # The second condition: a rerun asked for while the grid's own is under way can come to nothing.
+    if st.session_state.pop(_PRESSED, False) or st.session_state[switched.KEY] != chosen:
         st.rerun()
     config = place.lm.config
     key, sweep = st.session_state.get(_SWEEP, (None, None))
