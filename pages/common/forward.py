@@ -59,6 +59,8 @@ def longest_traced(lm: LanguageModel, max_bytes: int) -> int:
 class ForwardPasses:
     """A bounded cache of forward passes, keyed by model name, token ids and whether everything was traced.
 
+    It holds `max_bytes` of them, the least recently used going first, and beside these one that is larger.
+
     The lock lets one pass run at a time: on few cores, passes side by side only slow one another down.
     """
 
@@ -79,7 +81,11 @@ class ForwardPasses:
 
     def _keep(self, key: Key, result: Pass) -> None:
         self._passes[key] = result
+        if result.n_bytes > self._max_bytes:  # a long text's: one at a time, and small ones leave it alone
+            for other in [k for k, kept in self._passes.items() if kept.n_bytes > self._max_bytes and k != key]:
+                del self._passes[other]
+            return
         self._n_bytes += result.n_bytes
-        while self._n_bytes > self._max_bytes and len(self._passes) > 1:
-            _key, oldest = self._passes.popitem(last=False)
-            self._n_bytes -= oldest.n_bytes
+        small = [k for k, kept in self._passes.items() if kept.n_bytes <= self._max_bytes]
+        while self._n_bytes > self._max_bytes:
+            self._n_bytes -= self._passes.pop(small.pop(0)).n_bytes

@@ -63,6 +63,22 @@ def test_memory_is_bounded_and_the_least_recent_goes_first() -> None:
     assert lm.passes == before + 1
 
 
+def test_a_pass_larger_than_the_cache_stays_while_small_ones_come_and_go() -> None:
+    lm = Counting()
+    one = ForwardPasses(2**20).get("m", (1, 2), False, lambda: lm).n_bytes
+    passes = ForwardPasses(2 * one)
+    large = passes.get("m", (1,) * 9, False, lambda: lm)
+    for ids in [(1, 2), (3, 4), (5, 6)]:
+        passes.get("m", ids, False, lambda: lm)
+    before = lm.passes
+    assert passes.get("m", (1,) * 9, False, lambda: lm) is large
+    passes.get("m", (5, 6), False, lambda: lm)
+    assert lm.passes == before
+    passes.get("m", (2,) * 9, False, lambda: lm)  # another large one takes its place
+    passes.get("m", (1,) * 9, False, lambda: lm)
+    assert lm.passes == before + 2
+
+
 def test_sessions_share_one_pass_and_never_run_two_at_once() -> None:
     lm, passes, results = Counting(), ForwardPasses(2**20), []
     threads = [
