@@ -1,4 +1,4 @@
-"""The session a page works in: model, prompt, tokens, logits, trace. The only caching is here.
+"""The session a page works in: model, prompt, tokens, logits, trace, and what of these is kept for all sessions.
 
 A page asks for what it needs and gets it for the prompt and model chosen in the bar above it:
 

@@ -201,8 +201,11 @@ def cosines(tables: Mapping[str, ArrayLike], *, titles: tuple[str, str]) -> go.F
 def by_layer(places: Sequence[str], cosines: Sequence[float], *, title: str) -> go.Figure:
     """Return cosines from the table to the last hidden state as a line, with exact numbers on hover."""
     figure = theme.lines(list(places), {title: cosines}, height=400)
-    numbers = [f"{value:.3f}" for value in cosines]
-    figure.update_traces(mode="lines+markers+text", text=numbers, textposition="top center")
+    if len(cosines) <= 12:  # beyond that the numbers would lie over one another; hovering has them
+        numbers = [f"{value:.3f}" for value in cosines]
+        figure.update_traces(mode="lines+markers+text", text=numbers, textposition="top center")
+    else:
+        figure.update_traces(mode="lines+markers")
     figure.update_xaxes(type="category")
     figure.update_yaxes(range=[min(0.0, *cosines) - 0.08, 1.12])
     return _titled(figure, y=title)
