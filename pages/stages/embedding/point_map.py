@@ -28,6 +28,7 @@ from pages.stages.embedding.neighbours import table_code
 
 _NEAR = 8
 _PICKED = "table.picked"  # in the session: ids that the reader encircled
+_PRESSED = "map.pressed"  # something was chosen on the map: the whole page is to run, not the map alone
 _REFRESH = 0.8  # seconds between two looks at a map in the making
 
 CODE = """
@@ -211,13 +212,17 @@ class _Drawn:
             frames=[Frame(near=self._near)],
             chosen=self._chosen,
             axis_titles=self._titles,
-            on_choose=lambda index: st.session_state.update({"token": self._ids[index]}),
-            on_pick=lambda indices: st.session_state.update({_PICKED: [self._ids[index] for index in indices]}),
+            on_choose=lambda index: st.session_state.update({"token": self._ids[index], _PRESSED: True}),
+            on_pick=lambda indices: st.session_state.update(
+                {_PICKED: [self._ids[index] for index in indices], _PRESSED: True}
+            ),
         )
 
 
 def _draw(drawn: _Drawn, before: np.ndarray, progress: TsneProgress | None, making: tsne_runs.Wanted | None) -> None:
     """Draw the map; one in the making again and again until it is done."""
+    if st.session_state.pop(_PRESSED, False):
+        st.rerun()  # the whole page: what stands beside and below the map follows the choice
     if making is not None:
         progress = tsne_runs.latest(making)
     if progress is not None:
