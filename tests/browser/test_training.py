@@ -23,7 +23,8 @@ def wait_for_more_than(page: Page, steps: int) -> None:
 
 
 def test_a_model_learns_while_another_session_goes_on(open_page: OpenPage) -> None:
-    page = open_page(ADDRESS + "1000")
+    # Large enough not to be done before it is stopped.
+    page = open_page("/training?training.view=live&training.d_model=64&training.batch=16&training.steps=1000")
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_test_id("stProgress")).to_contain_text("Training", timeout=60_000)
     wait_for_more_than(page, 0)
@@ -46,6 +47,8 @@ def test_a_model_learns_while_another_session_goes_on(open_page: OpenPage) -> No
     expect(page.get_by_test_id("stProgress")).to_contain_text("Paused")
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_test_id("stProgress")).to_contain_text("Training")
+    expect(page.get_by_role("button", name="Resume")).to_have_count(0)  # it makes room, and Stop moves up
+    settle(page)
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_test_id("stProgress")).to_contain_text("Stopped", timeout=60_000)
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
