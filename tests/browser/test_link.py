@@ -20,6 +20,7 @@ def press(page: Page, label: str, key: str, times: int = 1) -> None:
     slider = page.get_by_role("slider", name=label)
     for _ in range(times):
         slider.press(key)
+    page.wait_for_timeout(400)  # a slider sends its value a moment after the last key
     settle(page)
 
 
