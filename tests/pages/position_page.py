@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from pathlib import Path
 
-import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 import lmcore
+from tests.pages import shown
 
 ROOT = Path(__file__).parents[2]
 ENCODINGS = {
@@ -29,17 +27,6 @@ def run(**parameters: str) -> AppTest:
     return app
 
 
-def tables(app: AppTest) -> list[pd.DataFrame]:
-    return [element.value for element in app.dataframe]
-
-
-def told(app: AppTest) -> str:
-    return "\n".join(element.value for element in [*app.markdown, *app.info, *app.caption, *app.text])
-
-
 def printed(app: AppTest) -> str:
     """Run the page's snippet and return what it prints."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(app.code[-1].value, "snippet", "exec"), {})
-    return out.getvalue()
+    return shown.printed(app.code[-1].value)

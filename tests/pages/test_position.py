@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pages.position_page import FEW, printed, run, tables, told
+from tests.pages.position_page import FEW, printed, run
+from tests.pages.shown import tables, told
 
 VIEWS = (
     "order", "length", "distance", "compare", "sinusoidal", "learned", "rope", "scaling", "alibi", "relative",

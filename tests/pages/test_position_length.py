@@ -10,7 +10,8 @@ import lmcore
 import lmcore.corpus
 from lmcore import Trace
 from lmcore.analysis.length import HELD_OUT_SEED
-from tests.pages.position_page import ENCODINGS, FEW, run, tables, told
+from tests.pages.position_page import ENCODINGS, FEW, run
+from tests.pages.shown import tables, told
 
 
 def measured(**parameters: str) -> AppTest:

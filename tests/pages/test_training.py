@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import io
 import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -20,6 +17,7 @@ from lmcore.corpus import windows
 from lmcore.training import sides_history
 from pages.common import session
 from pages.figures.training import gradients, live, records
+from tests.pages.shown import printed, tables, told
 
 ROOT = Path(__file__).parents[2]
 SENTENCE = "患者服用华法林后出现黑便"
@@ -51,21 +49,6 @@ def read_to_the_end(app: AppTest) -> AppTest:
         app.run()
     assert not app.exception, app.exception[0].message
     return app
-
-
-def tables(app: AppTest) -> list[pd.DataFrame]:
-    return [element.value for element in app.dataframe]
-
-
-def told(app: AppTest) -> str:
-    return "\n".join(element.value for element in [*app.markdown, *app.info, *app.caption, *app.text])
-
-
-def printed(code: str) -> str:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(code, "snippet", "exec"), {})
-    return out.getvalue()
 
 
 # Figures
