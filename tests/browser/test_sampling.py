@@ -668,6 +668,7 @@ def test_two_engines_stand_side_by_side_under_the_same_knobs_while_dragging(open
     slider.focus()
     for _ in range(20):
         page.keyboard.press("ArrowRight")
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # the frame that draws the last step
     assert_beside(top_p=float(slider.get_attribute("aria-valuetext")))
 
 
