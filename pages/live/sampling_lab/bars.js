@@ -19,7 +19,9 @@ export class Bars {
     this.axis = element("span", { className: "axis" });
     rest.append(...["token", "id", "logit", "track", "was", "now"].map((className) => element("span", { className })));
     rest.children[3].append(element("i", { className: "ghost" }), element("i", { className: "bar" }));
-    this.list.onscroll = () => this.result && this.write();
+    this.top = this.height = 0; // what is in view: asked for when it changes, as asking lays the page out
+    this.list.onscroll = () => this.see();
+    new ResizeObserver(() => this.see()).observe(list);
     this.list.onclick = (event) => {
       const row = event.target.closest(".row");
       if (row) choose(row.rank);
@@ -147,9 +149,15 @@ export class Bars {
     return p <= LOG_FLOOR ? 0 : 1 - Math.log(p) / Math.log(LOG_FLOOR);
   }
 
+  see() {
+    this.top = this.list.scrollTop;
+    this.height = this.list.clientHeight;
+    if (this.result) this.write();
+  }
+
   write() {
-    const first = Math.max(Math.floor(this.list.scrollTop / ROW) - 1, 0);
-    const last = Math.min(first + Math.ceil(this.list.clientHeight / ROW) + 2, this.rows.length);
+    const first = Math.max(Math.floor(this.top / ROW) - 1, 0);
+    const last = Math.min(first + Math.ceil(this.height / ROW) + 2, this.rows.length);
     for (let place = first; place < last; place++) this.writeRow(this.rows[place], this.now[place]);
   }
 
@@ -159,7 +167,7 @@ export class Bars {
     const width = this.share(p);
     if (row.width !== width) row.bar.style.transform = `scaleX(${(row.width = width)})`;
     setText(row.now, this.fateText(fate, p));
-    const pin = this.pinned ? 100 * this.share(this.pinned.byRank[row.rank]) : null;
+    const pin = this.pinned ? 100 * this.share((this.pinned.weights[row.rank] ?? 0) / this.pinned.total) : null;
     if (row.pinned !== pin) {
       row.pinned = pin;
       row.pin.style.display = pin === null ? "none" : "block";

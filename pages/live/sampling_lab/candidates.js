@@ -49,40 +49,41 @@ function sortedIds64(logits) {
 
 // ranks and logits run alongside; byRank has the logit at this point of every token of the vocabulary.
 // ranked: a top-k has put them in order of probability, which exllamav2's top-p depends on.
-export function candidates(ranks, logits, byRank, temperature, { weights = null, ranked = false } = {}) {
-  return { ranks, logits, byRank, temperature, weights, total: NaN, ranked };
+export function candidates(ranks, logits, byRank, temperature, ranked = false) {
+  return { ranks, logits, byRank, temperature, ranked, weights: null, sums: null, total: NaN };
 }
 
-// Weights and their sum, computed when first asked for.
+// The weights, computed when first asked for in one pass, with their running sums; the last of these is the total.
 export function weigh(c) {
   if (!c.weights) {
     const { logits, temperature } = c;
     const n = logits.length;
     const weights = new Float64Array(n);
+    const sums = new Float64Array(n);
     const largest = logits[0];
-    for (let i = 0; i < n; i++) weights[i] = Math.exp((logits[i] - largest) / temperature);
-    c.weights = weights;
-  }
-  if (Number.isNaN(c.total)) {
-    let total = 0;
-    for (let i = 0; i < c.weights.length; i++) total += c.weights[i];
-    c.total = total;
+    let sum = 0;
+    for (let i = 0; i < n; i++) {
+      sum += weights[i] = Math.exp((logits[i] - largest) / temperature);
+      sums[i] = sum;
+    }
+    Object.assign(c, { weights, sums, total: sum });
   }
   return c.weights;
 }
 
 export function keepFirst(c, n) {
   if (n === c.ranks.length) return c;
-  const { byRank, temperature, ranked } = c;
-  const weights = c.weights?.subarray(0, n);
-  return candidates(c.ranks.subarray(0, n), c.logits.subarray(0, n), byRank, temperature, { weights, ranked });
+  const kept = candidates(c.ranks.subarray(0, n), c.logits.subarray(0, n), c.byRank, c.temperature, c.ranked);
+  if (c.weights) {
+    const [weights, sums] = [c.weights.subarray(0, n), c.sums.subarray(0, n)];
+    Object.assign(kept, { weights, sums, total: sums[n - 1] ?? 0 });
+  }
+  return kept;
 }
 
-export const heated = (c, t) => candidates(c.ranks, c.logits, c.byRank, c.temperature * t, { ranked: c.ranked });
+export const heated = (c, t) => candidates(c.ranks, c.logits, c.byRank, c.temperature * t, c.ranked);
 
-export function markRanked(c) {
-  return c.ranked ? c : candidates(c.ranks, c.logits, c.byRank, c.temperature, { weights: c.weights, ranked: true });
-}
+export const markRanked = (c) => (c.ranked ? c : { ...c, ranked: true });
 
 // n of c, those with a mark; marks may end before c does.
 export function keepMarked(c, marks, n) {
@@ -94,7 +95,7 @@ export function keepMarked(c, marks, n) {
     ranks[written] = c.ranks[i];
     logits[written++] = c.logits[i];
   }
-  return candidates(ranks, logits, c.byRank, c.temperature, { ranked: c.ranked });
+  return candidates(ranks, logits, c.byRank, c.temperature, c.ranked);
 }
 
 // How many of c pass a test that holds for the first ones and not for the rest.
@@ -141,7 +142,7 @@ export function edited(c, changes, ids) {
   while (next < moved.length) write(moved[next++]);
   if (written === 0) throw new RangeError("overflow"); // no token is left
   if (logits[0] === Infinity) throw new RangeError("overflow");
-  return candidates(ranks.subarray(0, written), logits.subarray(0, written), byRank, 1, { ranked: c.ranked });
+  return candidates(ranks.subarray(0, written), logits.subarray(0, written), byRank, 1, c.ranked);
 }
 
 // Probability of a token among the candidates c, 0 when `isIn` is false.
@@ -153,11 +154,10 @@ export function probability(c, rank, isIn = true) {
 export function entropyNats(c) {
   const weights = weigh(c);
   const { logits, temperature, total } = c;
+  const largest = logits[0];
   let sum = 0;
-  for (let i = 0; i < weights.length && weights[i] > 0; i++) {
-    sum += weights[i] * ((logits[i] - logits[0]) / temperature);
-  }
-  return Math.log(total) - sum / total;
+  for (let i = 0; i < weights.length && weights[i] > 0; i++) sum += weights[i] * (logits[i] - largest);
+  return Math.log(total) - sum / temperature / total;
 }
 
 export const entropyBits = (c) => Math.max(entropyNats(c), 0) / Math.LN2;

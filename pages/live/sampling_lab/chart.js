@@ -54,10 +54,10 @@ export class Chart {
     this.width = 0;
   }
 
-  // Lay the axes out anew when the room has changed; says whether it had.
+  // Lay the axes out anew when the room has changed. Asks the page for it, which costs a layout: not at each frame.
   fit() {
     const width = this.svg.clientWidth;
-    if (width === this.width) return false;
+    if (width === this.width) return;
     this.width = width;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     const right = width - MARGIN.right;
@@ -76,7 +76,6 @@ export class Chart {
       free = x + 14 + 7 * text.length;
     }
     this.axes.replaceChildren(...parts);
-    return true;
   }
 
   toX(position) {

@@ -21,7 +21,10 @@ export class Curves {
     this.heat = new Chart(() => {});
     this.charts = [this.cumulative, this.falling, this.heat];
     root.replaceChildren(...this.charts.map((chart) => chart.root));
-    new ResizeObserver(() => this.result && this.show(this.result, this.chosen)).observe(root);
+    new ResizeObserver(() => {
+      for (const chart of this.charts) chart.fit();
+      if (this.result) this.show(this.result, this.chosen);
+    }).observe(root);
   }
 
   build(ranked, texts, labels) {
@@ -63,7 +66,7 @@ export class Curves {
   show(result, chosen) {
     this.result = result;
     this.chosen = chosen;
-    for (const chart of this.charts) chart.fit();
+    for (const chart of this.charts) if (!chart.width) chart.fit();
     const nucleus = result.steps.find((step) => step.name === "top_p");
     this.summed = nucleus ? nucleus.before : result.final; // what top-p adds up
     const now = sample(result.final, this.points);
@@ -87,9 +90,7 @@ export class Curves {
   exact(place, c) {
     if (place >= c.ranks.length) return null;
     const weights = weigh(c);
-    let sum = 0;
-    for (let i = 0; i <= place; i++) sum += weights[i];
-    return { token: c.ranks[place], p: weights[place] / c.total, sum: sum / c.total };
+    return { token: c.ranks[place], p: weights[place] / c.total, sum: c.sums[place] / c.total };
   }
 
   // ---- Probability against temperature: softmax(z / T) alone, without the other stages ------------------------------
@@ -175,17 +176,9 @@ function sampledRanks(size) {
 
 function sample(c, points) {
   const weights = weigh(c);
-  const probs = [];
-  const sums = [];
-  let sum = 0;
-  let next = 0;
-  for (const rank of points) {
-    if (rank >= weights.length) break;
-    while (next <= rank) sum += weights[next++];
-    probs.push(weights[rank] / c.total);
-    sums.push(sum / c.total);
-  }
-  return { probs, sums };
+  const end = points.findIndex((rank) => rank >= weights.length);
+  const ranks = end < 0 ? points : points.slice(0, end);
+  return { probs: ranks.map((rank) => weights[rank] / c.total), sums: ranks.map((rank) => c.sums[rank] / c.total) };
 }
 
 function oneTwoFive(size) {

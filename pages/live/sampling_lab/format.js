@@ -17,7 +17,8 @@ export function fmtLogit(z) {
   return signed(Math.abs(z) < 1e6 ? z.toFixed(3) : z.toExponential(3));
 }
 
-export const fmtCount = (n) => n.toLocaleString("en-US");
+const COUNT = new Intl.NumberFormat("en-US");
+export const fmtCount = (n) => COUNT.format(n);
 
 export const signed = (text) => String(text).replace("-", MINUS);
 

@@ -7,10 +7,9 @@ const LEAST_SHARE = 1e-6; // exllamav2's top-p never keeps a token less probable
 
 // By falling probability, until the sum is p or more: the crossing token stays.
 export function untilMass(c, p, { top_p_ties: ties }) {
-  const weights = weigh(c);
-  const last = weights.length - 1;
-  let i = 0;
-  for (let sum = weights[0]; sum / c.total < p && i < last; ) sum += weights[++i];
+  weigh(c);
+  const { sums, total } = c;
+  const i = Math.min(countWhile(c, (place) => sums[place] / total < p), sums.length - 1);
   if (ties === "lowest" || c.logits[i + 1] !== c.logits[i]) return keepFirst(c, i + 1);
   // Of the equal ones at the boundary the highest ids enter first, and they stand last.
   let start = i;

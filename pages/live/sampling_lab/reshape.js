@@ -183,10 +183,8 @@ function same(a, b) {
 }
 
 // Tokens that were in play before the step and are not after it.
-function removedBy(step, visit) {
-  const { before, after } = step;
-  const prefix = after.ranks.buffer === before.ranks.buffer;
-  if (prefix) {
+function removedBy({ before, after }, visit) {
+  if (areFirst(after, before)) {
     for (let i = after.ranks.length; i < before.ranks.length; i++) visit(before.ranks[i], i);
   } else if (after.ranks.length < before.ranks.length) {
     const stays = new Uint8Array(after.byRank.length);
@@ -195,19 +193,30 @@ function removedBy(step, visit) {
   }
 }
 
+// Are some candidates the first ones of others, in the same order?
+const areFirst = (some, others) => some.ranks.buffer === others.ranks.buffer;
+
 // Share of the distribution that entered the step, from 0 to 1.
 function removedMass(step) {
-  if (step.kept === step.before.ranks.length) return 0;
-  const weights = weigh(step.before);
+  const { before, after, kept } = step;
+  if (kept === before.ranks.length) return 0;
+  const weights = weigh(before);
+  const share = before.sums[kept - 1] / before.total;
+  if (areFirst(after, before) && share < 0.999) return 1 - share; // beyond that its last digits would be lost
   let sum = 0;
   removedBy(step, (_rank, i) => (sum += weights[i]));
-  return sum / step.before.total;
+  return sum / before.total;
 }
 
-function fates(ranked, steps) {
-  const fate = new Int8Array(ranked.size).fill(-1);
-  fate.fill(-2, ranked.start.ranks.length);
-  steps.forEach((step, index) => removedBy(step, (rank) => (fate[rank] = index)));
+function fates({ size, start }, steps) {
+  const fate = new Int8Array(size).fill(-1);
+  fate.fill(-2, start.ranks.length);
+  for (const [index, step] of steps.entries()) {
+    const { before, after } = step;
+    // At the start the i-th candidate is the one of rank i.
+    if (areFirst(before, start) && areFirst(after, start)) fate.fill(index, after.ranks.length, before.ranks.length);
+    else removedBy(step, (rank) => (fate[rank] = index));
+  }
   return fate;
 }
 
@@ -219,8 +228,20 @@ export function totalRemovedMass(result) {
   if (final.ranks.length === start.ranks.length) return 0;
   const weights = weigh(start);
   let left = 0;
-  for (let i = 0; i < final.ranks.length; i++) left += weights[final.ranks[i]];
+  if (areFirst(final, start)) left = start.sums[final.ranks.length - 1];
+  else for (let i = 0; i < final.ranks.length; i++) left += weights[final.ranks[i]];
   return Math.max(1 - left / start.total, 0);
+}
+
+// {weights, total}: weights by rank, 0 or beyond the end where a token was removed, and their sum.
+export function weightsByRank({ ranked, final }) {
+  let weights = weigh(final);
+  if (!areFirst(final, ranked.start)) {
+    const scattered = new Float64Array(ranked.size);
+    for (let i = 0; i < weights.length; i++) scattered[final.ranks[i]] = weights[i];
+    weights = scattered;
+  }
+  return { weights, total: final.total };
 }
 
 // Probabilities of the whole vocabulary, by id, 0 where a token was removed.

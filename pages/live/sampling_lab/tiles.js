@@ -1,7 +1,7 @@
 // Four numbers about the distribution, each over what it was: at temperature 1, or where it was pinned.
 
 import { entropyBits, weigh } from "./candidates.js";
-import { totalRemovedMass } from "./reshape.js";
+import { totalRemovedMass, weightsByRank } from "./reshape.js";
 import { element, fill, fmtCount, fmtProbability, setText } from "./format.js";
 
 export class Tiles {
@@ -44,7 +44,7 @@ export class Tiles {
       const value = this.write[name](pinned.numbers);
       const was = pinned.title ? `${pinned.title}: ${value}` : fill(labels.pinned, { value });
       if (name !== "removed") return was;
-      return `${was} \u00b7 ${fill(labels.distance, { d: distance(result.final, pinned.byRank).toFixed(4) })}`;
+      return `${was} \u00b7 ${fill(labels.distance, { d: distance(result.final, pinned).toFixed(4) })}`;
     }
     if (name === "candidates") {
       const of = fill(labels.of, { size: fmtCount(result.ranked.size) });
@@ -66,19 +66,17 @@ export function measures(result) {
   return { bits, effective: 2 ** bits, candidates, removed: totalRemovedMass(result) };
 }
 
-// A copy of a result to compare later ones with: its numbers, and its probabilities by rank.
-export function pinned(result) {
-  const { final, ranked } = result;
-  const weights = weigh(final);
-  const byRank = new Float64Array(ranked.size);
-  for (let i = 0; i < weights.length; i++) byRank[final.ranks[i]] = weights[i] / final.total;
-  return { byRank, numbers: measures(result) };
-}
+// What later results are compared with: the numbers of one, and its weights by rank.
+export const pinned = (result) => ({ ...weightsByRank(result), numbers: measures(result) });
 
-// Total variation distance between the candidates' distribution and one by rank.
-function distance(c, byRank) {
+// Total variation distance between the candidates' distribution and a pinned one.
+function distance(c, { weights: theirs, total }) {
   const weights = weigh(c);
+  const scale = c.total / total;
   let shared = 0;
-  for (let i = 0; i < weights.length; i++) shared += Math.min(weights[i] / c.total, byRank[c.ranks[i]]);
-  return Math.max(1 - shared, 0);
+  for (let i = 0; i < weights.length; i++) {
+    const rank = c.ranks[i];
+    if (rank < theirs.length) shared += Math.min(weights[i], theirs[rank] * scale);
+  }
+  return Math.max(1 - shared / c.total, 0);
 }
