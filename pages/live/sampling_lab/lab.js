@@ -249,10 +249,10 @@ class Lab {
     find.onchange = () => find.setAttribute("aria-invalid", String(find.value !== "" && !this.find(find.value.trim())));
     const changed = element("span", { className: "changed", textContent: labels.order_changed });
     this.tools.replaceChildren(
-      element("label", {}, element("span", { textContent: labels.engine }), engine),
+      element("label", { className: "engine" }, element("span", { textContent: labels.engine }), engine),
       own,
       changed,
-      element("label", {}, element("span", { textContent: labels.against }), against),
+      element("label", { className: "engine" }, element("span", { textContent: labels.against }), against),
       element("span", { className: "break" }),
       element("label", {}, element("span", { textContent: labels.count }), count, shown),
       element("label", { className: "title" }, log, element("span", { textContent: labels.log })),
