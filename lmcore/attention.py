@@ -80,11 +80,10 @@ class Attention(nn.Module):
             scores = soft_cap(scores, self.softcap)
         if context.score_bias is not None:
             scores = scores + context.score_bias
-        scores = trace.record("scores", scores, ("head", "query", "key"))
-        if context.hidden is not None:
-            scores = scores.masked_fill(context.hidden, -math.inf)
-        scores = trace.record("masked_scores", scores, ("head", "query", "key"))
-        pattern = trace.record("pattern", scores.softmax(-1), ("head", "query", "key"))
+        axes, hidden = ("head", "query", "key"), context.hidden
+        scores = trace.record("scores", scores, axes)
+        scores = trace.record("masked_scores", mask(scores, hidden), axes, lambda of: mask(of("scores"), hidden))
+        pattern = trace.record("pattern", scores.softmax(-1), axes, lambda of: of("masked_scores").softmax(-1))
         z = self._by_head(self._by_group(pattern) @ v)  # [..., H, S, d_head]
         z = trace.record("z", z, ("head", "query", "d_head"))
         return trace.record("out", self.out(z.transpose(-3, -2).flatten(-2)), ("position", "d_model"))
@@ -104,6 +103,15 @@ class Attention(nn.Module):
         if self.n_kv_heads == self.n_heads:
             return x
         return x.unflatten(-2, (self.n_heads // self.n_kv_heads, -1)).flatten(-4, -3)
+
+
+def mask(scores: Tensor, hidden: Tensor | None) -> Tensor:
+    """Return the scores with -inf where a key is hidden.
+
+    >>> mask(torch.ones(1, 2, 2), hidden_keys(0, 2)).tolist()
+    [[[1.0, -inf], [1.0, 1.0]]]
+    """
+    return scores if hidden is None else scores.masked_fill(hidden, -math.inf)
 
 
 def soft_cap(x: Tensor, cap: float) -> Tensor:

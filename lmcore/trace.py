@@ -9,12 +9,18 @@ from torch import Tensor
 Edit = Callable[[Tensor], Tensor]
 """What takes a tensor's place: given the tensor, it returns another one of the same shape and leaves it as it was."""
 
+Again = Callable[[Callable[[str], Tensor]], Tensor]
+"""How a tensor is computed once more: given what looks up others of its part by name, it returns the same numbers."""
+
 
 class Trace(Mapping[str, Tensor]):
     """An ordered record `name -> tensor` that a forward pass fills when asked.
 
     The names and axes are those listed in `lmcore/model.py`. A pass over one sequence records
     tensors without a batch axis; a pass over ids [B, S] puts a leading "batch" axis on each.
+
+    What grows with the square of the text and follows from another tensor in one step (the mask, the softmax) is not
+    kept: looking it up computes it once more, with the same numbers, as the pass did.
 
     >>> import torch
     >>> trace = Trace()
@@ -24,11 +30,14 @@ class Trace(Mapping[str, Tensor]):
     """
 
     def __init__(self) -> None:
-        self._tensors: dict[str, Tensor] = {}
+        self._tensors: dict[str, Tensor | Callable[[], Tensor]] = {}
         self._axes: dict[str, tuple[str, ...]] = {}
+        self._wide = False
 
-    def record(self, name: str, tensor: Tensor, axes: tuple[str, ...]) -> None:
-        """Keep `tensor` under `name`.
+    def record(
+        self, name: str, tensor: Tensor, axes: tuple[str, ...], again: Callable[[], Tensor] | None = None
+    ) -> None:
+        """Keep `tensor` under `name`, or with `again` only how it is computed once more.
 
         Raises:
             ValueError: when the name is taken or the axes do not fit the tensor's shape.
@@ -39,15 +48,20 @@ class Trace(Mapping[str, Tensor]):
             axes = ("batch", *axes)
         if tensor.ndim != len(axes):
             raise ValueError(f"{name!r} has shape {tuple(tensor.shape)}, which does not fit the axes {axes}.")
-        self._tensors[name] = tensor.detach()
+        self._tensors[name] = again or tensor.detach()
         self._axes[name] = axes
 
     def float(self) -> Trace:
-        """Return a trace whose numbers are float32; what is float32 already is shared, not copied."""
+        """Return a trace of the same tensors that gives them as float32, and copies only those that are not."""
         wide = Trace()
-        wide._tensors = {name: tensor.float() for name, tensor in self._tensors.items()}
-        wide._axes = self._axes
+        wide._tensors, wide._axes, wide._wide = self._tensors, self._axes, True
         return wide
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it keeps in memory; what two names share counts once."""
+        storages = [tensor.untyped_storage() for tensor in self._tensors.values() if isinstance(tensor, Tensor)]
+        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
     def under(self, prefix: str) -> Recorder:
         """Return a recorder that puts `prefix` and a dot before each name."""
@@ -55,16 +69,23 @@ class Trace(Mapping[str, Tensor]):
 
     def axes(self, name: str) -> tuple[str, ...]:
         """Return the names of a tensor's axes, e.g. ("head", "query", "key")."""
-        self[name]
+        self._require(name)
         return self._axes[name]
 
     def __getitem__(self, name: str) -> Tensor:
-        try:
-            return self._tensors[name]
-        except KeyError:
+        self._require(name)
+        kept = self._tensors[name]
+        tensor = kept if isinstance(kept, Tensor) else kept().detach()
+        return tensor.float() if self._wide else tensor
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
+
+    def _require(self, name: str) -> None:
+        if name not in self._tensors:
             near = [known for known in self._tensors if known.endswith(name.rsplit(".", 1)[-1])][:3]
             hint = f" Names that end alike: {', '.join(near)}." if near else ""
-            raise KeyError(f"the trace holds no {name!r}.{hint}") from None
+            raise KeyError(f"the trace holds no {name!r}.{hint}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -93,8 +114,14 @@ class Recorder:
         self._edits = dict(edits or {})  # those still to come: each name is recorded once in a pass
         self._silent = trace is None and not self._edits
 
-    def record(self, name: str, tensor: Tensor, axes: tuple[str, ...]) -> Tensor:
+    def record(self, name: str, tensor: Tensor, axes: tuple[str, ...], again: Again | None = None) -> Tensor:
         """Return the tensor to go on with, edited when there is an edit of it; keep it when there is a trace.
+
+        Args:
+            name: within this part.
+            tensor: what the pass has computed.
+            axes: their names.
+            again: given, the trace keeps this in place of the tensor; an edited tensor is kept all the same.
 
         Raises:
             ValueError: when an edit changes the shape.
@@ -109,9 +136,11 @@ class Recorder:
                     f"the edit of {name!r} returned shape {tuple(edited.shape)} for {tuple(tensor.shape)}; "
                     "it must keep the shape."
                 )
-            tensor = edited
+            tensor, again = edited, None
         if self._trace is not None:
-            self._trace.record(name, tensor, axes)
+            trace, prefix = self._trace, self._prefix
+            once_more = None if again is None else lambda: again(lambda other: trace[prefix + other])
+            trace.record(name, tensor, axes, once_more)
         return tensor
 
     def under(self, prefix: str) -> Recorder:

@@ -27,8 +27,8 @@ class Pass:
 
     @property
     def n_bytes(self) -> int:
-        """Memory of its tensors in bytes; one that shares another's storage is counted again."""
-        return sum(tensor.nbytes for tensor in (self.logits, *self.trace.values()))
+        """Memory of its tensors in bytes; logits that the trace has too are counted again."""
+        return self.logits.nbytes + self.trace.nbytes
 
 
 def run(lm: LanguageModel, ids: Sequence[int], traced: bool) -> Pass:

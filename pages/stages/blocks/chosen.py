@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from lmcore import Encoding, LanguageModel, ModelConfig, Trace
 from pages.figures.labels import token_labels
@@ -21,7 +22,7 @@ class Place:
         """The model's config."""
         return self.lm.config
 
-    @property
+    @cached_property
     def labels(self) -> list[str]:
         """A label for each position."""
         return token_labels(self.found.tokens)

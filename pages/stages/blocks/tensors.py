@@ -72,7 +72,7 @@ def table(chosen: Chosen) -> None:
     """Show one line about each tensor."""
     own = f"blocks.{chosen.layer}."
     names = [name for name in chosen.trace if name.startswith(own) or not name.startswith("blocks.")]
-    if widgets.toggle("tensors.all", _("All blocks"), sum(t.nbytes for t in chosen.trace.values()) < _QUICK_BYTES):
+    if widgets.toggle("tensors.all", _("All blocks"), chosen.trace.nbytes < _QUICK_BYTES):
         names = list(chosen.trace)
     rows = summarise(chosen.trace, names)
     frame = pd.DataFrame(
