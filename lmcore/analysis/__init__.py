@@ -9,14 +9,15 @@ from lmcore.analysis.attribution import Attribution, attribute
 from lmcore.analysis.interventions import check_intervention, each_component, edits_of, effects_alone, next_probs
 from lmcore.analysis.lens import LensLayer, logit_lens
 from lmcore.analysis.mlp import ActiveUnits, most_active_units
+from lmcore.analysis.normaliser import Normaliser
 from lmcore.analysis.readout import Readout, by_dimension, read_out
 from lmcore.analysis.residual import ResidualStream, cosines_between_states, norm_scales, residual_stream
 from lmcore.analysis.scoring import Scores, TopTokens, ranks, score, token_probs, top_tokens
 from lmcore.analysis.summary import TensorSummary, summarise
 
 __all__ = [
-    "ActiveUnits", "Attribution", "LensLayer", "QueryAttention", "Readout", "ResidualStream", "Scores",
-    "TensorSummary", "TopTokens", "attention_of_query", "attribute", "by_dimension", "check_intervention",
+    "ActiveUnits", "Attribution", "LensLayer", "Normaliser", "QueryAttention", "Readout", "ResidualStream",
+    "Scores", "TensorSummary", "TopTokens", "attention_of_query", "attribute", "by_dimension", "check_intervention",
     "cosines_between_states", "each_component", "edits_of", "effects_alone", "logit_lens", "most_active_units",
     "next_probs", "norm_scales", "ranks", "read_out", "residual_stream", "score", "summarise", "token_probs",
     "top_tokens",

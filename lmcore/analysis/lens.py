@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lmcore.analysis.normaliser import Normaliser
 from lmcore.analysis.residual import residual_states
 from lmcore.analysis.scoring import ranks
-from lmcore.distribution import log_softmax
 from lmcore.model import Model
 from lmcore.trace import Trace
 
@@ -64,9 +64,9 @@ def logit_lens(
         with torch.inference_mode():
             states = torch.stack([trace[name][positions] for name in batch])
             states = states.to(model.head.weight.dtype)  # as the model had them, where the trace was widened since
-            logits = model.unembed(model.final_norm(states)).float()
-            log_probs = log_softmax(logits)
-            top = log_probs.max(-1)
-            target = torch.full(logits.shape[:-1], target_id)
-            read = (top.indices, top.values.exp(), log_probs[..., target_id].exp(), ranks(logits, target))
+            logits = model.unembed(model.final_norm(states)).float()  # [state, position, vocab]
+            best, rows = logits.argmax(-1, keepdim=True), logits.flatten(0, 1)
+            pair = torch.cat([best, torch.full_like(best, target_id)], dim=-1)
+            probs = Normaliser.of(rows).log_probs(rows.gather(-1, pair.flatten(0, 1))).exp().view(pair.shape)
+            read = (best[..., 0], probs[..., 0], probs[..., 1], ranks(logits, pair[..., 1]))
         yield from map(LensLayer, batch, *read)

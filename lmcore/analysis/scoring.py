@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from lmcore.distribution import loss_nats
-
-_ROWS_AT_ONCE = 32  # in float64 a large vocabulary over a long text would fill the memory
+from lmcore.analysis.normaliser import Normaliser
+from lmcore.distribution import largest
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,13 @@ class Scores:
         token_ids: int64 [S - 1], the tokens that came.
         ranks: int64 [S - 1], 1 for the token held most probable.
         nats: float64 [S - 1], surprisal -ln P; its mean is the loss.
+        normaliser: of all S positions; with it other tokens' probabilities are quickly read.
     """
 
     token_ids: Tensor
     ranks: Tensor
     nats: Tensor
+    normaliser: Normaliser
 
     @property
     def probs(self) -> Tensor:
@@ -69,10 +71,9 @@ def score(logits: Tensor, ids: Sequence[int] | Tensor) -> Scores:
         raise ValueError(f"ids has shape {list(tokens.shape)}: give one text of at least 2 tokens, the first is given.")
     if logits.ndim != 2 or len(logits) != len(tokens):
         raise ValueError(f"logits has shape {list(logits.shape)} for {len(tokens)} ids: give one row a token.")
-    came = tokens[1:]
-    parts = zip(logits[:-1].split(_ROWS_AT_ONCE), came.split(_ROWS_AT_ONCE), strict=True)
-    placed, nats = zip(*((ranks(rows, ids), loss_nats(rows, ids)) for rows, ids in parts), strict=True)
-    return Scores(came, torch.cat(placed), torch.cat(nats))
+    came, normaliser = tokens[1:], Normaliser.of(logits)
+    log_probs = normaliser.log_probs(logits.gather(-1, tokens.roll(-1).unsqueeze(-1)))[:-1, 0]
+    return Scores(came, ranks(logits[:-1], came), -log_probs, normaliser)
 
 
 class TopTokens(NamedTuple):
@@ -82,36 +83,41 @@ class TopTokens(NamedTuple):
     probs: Tensor
 
 
-def top_tokens(logits: Tensor, n: int) -> TopTokens:
+def top_tokens(logits: Tensor, n: int, normaliser: Normaliser | None = None) -> TopTokens:
     """Return the most probable tokens of each row of logits [S, V]; of equal ones the lower id comes first.
+
+    Args:
+        logits: [S, V].
+        n: how many; more than V gives all V.
+        normaliser: of these rows, when it is known already.
 
     >>> top = top_tokens(torch.tensor([[0.0, 1.0, 1.0, 0.0]]), 3)
     >>> top.ids.tolist(), round(top.probs.sum().item(), 4)
     ([[1, 2, 0]], 0.8655)
     """
     n = min(n, logits.shape[-1])
-    least = logits.topk(n).values[:, -1:]
-    ids = []
-    for row, at_least in zip(logits, logits >= least, strict=True):
-        candidates = at_least.nonzero()[:, 0]
-        ids.append(candidates[row[candidates].argsort(descending=True, stable=True)[:n]])
-    found = torch.stack(ids)
-    return TopTokens(found, _probs(logits, found))
+    best = logits.topk(min(n + 1, logits.shape[-1]))  # one more than asked: it shows whether the last is tied
+    ids = best.indices[:, :n].sort(-1).values
+    for row in (best.values[:, n:] == best.values[:, n - 1 : n]).nonzero()[:, 0].tolist():
+        ids[row] = largest(logits[row], n)
+    values = logits.gather(-1, ids)
+    order = values.sort(dim=-1, descending=True, stable=True).indices  # ids rise, so stable puts lower ids first
+    found = ids.gather(-1, order)
+    return TopTokens(found, _probs(logits, found, normaliser))
 
 
-def token_probs(logits: Tensor, token_id: int) -> Tensor:
-    """Return the probability of one token in each row of logits [S, V]: float64 [S].
+def token_probs(logits: Tensor, token_id: int, normaliser: Normaliser | None = None) -> Tensor:
+    """Return the probability of one token in each row of logits [S, V]: float64 [S]; arguments as in `top_tokens`.
 
     >>> token_probs(torch.zeros(2, 4), 3).tolist()
     [0.25, 0.25]
     """
-    return _probs(logits, torch.full((len(logits), 1), token_id))[:, 0]
+    return _probs(logits, torch.full((len(logits), 1), token_id), normaliser)[:, 0]
 
 
-def _probs(logits: Tensor, ids: Tensor) -> Tensor:
+def _probs(logits: Tensor, ids: Tensor, normaliser: Normaliser | None) -> Tensor:
     """Return the probabilities of some ids [S, n] of each row of logits [S, V], float64 [S, n]."""
-    normaliser = torch.cat([rows.double().logsumexp(-1, keepdim=True) for rows in logits.split(_ROWS_AT_ONCE)])
-    return (logits.gather(-1, ids).double() - normaliser).exp()
+    return (normaliser or Normaliser.of(logits)).log_probs(logits.gather(-1, ids)).exp()
 
 
 def ranks(logits: Tensor, token_ids: Tensor) -> Tensor:
@@ -127,6 +133,12 @@ def ranks(logits: Tensor, token_ids: Tensor) -> Tensor:
     >>> ranks(torch.tensor([[0.0, 2.0, 0.0]]), torch.tensor([2])).tolist()
     [3]
     """
-    own = logits.gather(-1, token_ids.unsqueeze(-1))
-    lower_id = torch.arange(logits.shape[-1]) < token_ids.unsqueeze(-1)
-    return 1 + ((logits > own) | ((logits == own) & lower_id)).sum(-1)
+    rows, wanted = logits.detach().reshape(-1, logits.shape[-1]).numpy(), token_ids.flatten().tolist()
+    found = [_rank(row, token_id) for row, token_id in zip(rows, wanted, strict=True)]
+    return torch.tensor(found, dtype=torch.int64).reshape(token_ids.shape)
+
+
+def _rank(row: np.ndarray, token_id: int) -> int:
+    """Return one rank, counted by numpy: twenty times as fast as torch where a row at a time fits the cache."""
+    own = row[token_id]
+    return 1 + int(np.count_nonzero(row > own)) + int(np.count_nonzero(row[:token_id] == own))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import lmcore
 from lmcore import Encoding, LanguageModel
-from lmcore.analysis import Scores, score
+from lmcore.analysis import Normaliser, Scores, score
 from lmcore.corpus import Truth
 from pages.common import session
 from pages.figures.labels import vocabulary_label
@@ -27,6 +27,11 @@ class Chosen(Place):
     scores: Scores | None
     target: int
     rival: int
+
+    @property
+    def normaliser(self) -> Normaliser | None:
+        """What turns the logits into probabilities, when the scores have it."""
+        return None if self.scores is None else self.scores.normaliser
 
     def name(self, token_id: int) -> str:
         """Return the label of a token of the vocabulary."""

@@ -37,7 +37,7 @@ def show(chosen: Chosen, colour: str) -> None:
     else:
         _coloured(chosen, chosen.scores, colour)
         _surprise(chosen, chosen.scores)
-    probs = token_probs(chosen.logits, chosen.target).numpy()
+    probs = token_probs(chosen.logits, chosen.target, chosen.normaliser).numpy()
     places = ranks(chosen.logits, chosen.logits.new_full((len(chosen.logits),), chosen.target).long()).tolist()
     followed = _("The followed token, {token}: how probable it is as the next one after every position.")
     st.text(followed.format(token=chosen.name(chosen.target)))
@@ -132,7 +132,7 @@ def table(chosen: Chosen, count: int) -> None:
         truth = _grammar_bits(chosen)
         if truth is not None:
             columns[_("bits of the grammar")] = [*truth.tolist(), *nothing]
-    best = top_tokens(chosen.logits, count)
+    best = top_tokens(chosen.logits, count, chosen.normaliser)
     for n, (tokens, probs) in enumerate(zip(best.ids.T.tolist(), best.probs.T, strict=True), start=1):
         columns[_("Top {n}").format(n=n)] = [chosen.name(token) for token in tokens]
         columns[f"P {n}"] = probs.numpy()

@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from lmcore.analysis import (
+    Normaliser,
     by_dimension,
     cosines_between_states,
     logit_lens,
@@ -194,3 +195,24 @@ def test_top_tokens_and_one_tokens_probability_are_softmaxs() -> None:
     np.testing.assert_allclose(found.probs, np.take_along_axis(probs, found.ids.numpy(), 1), rtol=1e-12)
     np.testing.assert_allclose(token_probs(logits, 7), probs[:, 7], rtol=1e-12)
     assert top_tokens(logits, 99).ids.shape == (70, 50)
+
+
+def test_normalised_logits_are_log_softmax_however_large_they_are() -> None:
+    logits = torch.randn(5, 40, generator=torch.Generator().manual_seed(1)) * 30
+    logits[0] += 1e4
+    logits[1, 3] = -torch.inf
+    expected = logits.double().log_softmax(-1)
+    assert torch.equal(Normaliser.of(logits).log_probs(logits).isneginf(), expected.isneginf())
+    torch.testing.assert_close(Normaliser.of(logits).log_probs(logits), expected, rtol=1e-12, atol=1e-13)
+    sure = torch.tensor([[1e4, 0.0]])
+    assert Normaliser.of(sure).log_probs(sure).tolist() == [[0.0, -1e4]]  # never above 0, however large the logit
+
+
+@pytest.mark.parametrize("wrong, said", [(torch.nan, "NaN at index"), (torch.inf, r"\+inf at index")])
+def test_logits_that_give_no_distribution_are_refused_by_name(wrong: float, said: str) -> None:
+    logits = torch.zeros(3, 4)
+    logits[1, 2] = wrong
+    with pytest.raises(ValueError, match=said):
+        score(logits, [0, 1, 2])
+    with pytest.raises(ValueError, match="-inf for every token"):
+        token_probs(torch.full((2, 3), -torch.inf), 0)
