@@ -29,6 +29,13 @@ FLAGS = [
     "--disable-sync",
 ]
 
+# A paste, as an event of a field: to be given the text.
+PASTE = """(field, text) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", text);
+  field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true, composed: true }));
+}"""
+
 
 class Server:
     """`streamlit run` of a script on a free port of its own."""

@@ -5,14 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import OpenPage, settle
+from tests.browser.conftest import PASTE, OpenPage, settle
 
 WAIT = 90_000  # milliseconds; a machine with other work to do is slow, not wrong
-PASTE = """(field, text) => {
-  const clipboardData = new DataTransfer();
-  clipboardData.setData("text/plain", text);
-  field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true, composed: true }));
-}"""
 
 
 def chips(page: Page) -> Locator:

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import streamlit as st
 
+from pages.common.text import _
+
 _FOLDER = Path(__file__).parent
 LAID_OUT = 20_000  # characters that the field shows and lets one edit
-
-
-@dataclass(frozen=True)
-class Wording:
-    """What the part says, in the reader's language; the braces are filled in."""
-
-    label: str = "A long text"
-    hint: str = "Paste a text here."
-    held: str = "{n} characters are held; the field shows the first {shown}. Paste again to replace them."
-    refused: str = "This text has {n} characters; at most {limit} are taken, and the rest was left out."
-    clear: str = "Clear"
 
 
 @st.cache_resource(show_spinner=False)
@@ -34,14 +24,22 @@ def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted par
 
 
 def long_text(
-    text: str, *, key: str, wording: Wording, max_chars: int, on_change: Callable[[str], None], rows: int = 4
+    text: str,
+    *,
+    key: str,
+    label: str,
+    hint: str,
+    max_chars: int,
+    on_change: Callable[[str], None],
+    rows: int = 4,
 ) -> None:
     """Show the field.
 
     Args:
         text: the text held so far.
         key: unique on the page.
-        wording: the part's words.
+        label: what the field is, for screen readers.
+        hint: what an empty field says.
         max_chars: characters beyond this are left out, and that is said.
         on_change: called with the new text, before the page runs again.
         rows: the field's height in lines.
@@ -59,6 +57,12 @@ def long_text(
         "limit": max_chars,
         "laid_out": LAID_OUT,
         "rows": rows,
-        "wording": asdict(wording),
+        "wording": {
+            "label": label,
+            "hint": hint,
+            "held": _("{n} characters are held; the field shows the first {shown}. Paste again to replace them."),
+            "refused": _("This text has {n} characters; at most {limit} are taken, and the rest was left out."),
+            "clear": _("Clear the text"),
+        },
     }
     _part()(key=key, data=data, on_text_change=changed)

@@ -12,10 +12,12 @@ import streamlit as st
 from lmcore.sampling import History
 from pages.common import link, session, widgets
 from pages.common.text import _, ngettext, visible
+from pages.live.long_text import long_text
 from pages.stages.sampling import kept, worked
 from pages.stages.sampling.own_logits import OwnLogits, read
 
 MAX_IN_ADDRESS = 800  # longer texts stay in the session
+MAX_CHARACTERS = 20_000_000
 EXAMPLE = "很: 2.3\n好: 1.5\n不错: 3.8\n真: 0.5\n差: 1.2"
 MAX_PROBLEMS = 5
 
@@ -94,14 +96,17 @@ def _own() -> Source:
     text = st.session_state.get("own_logits")
     if text is None or len(text) <= MAX_IN_ADDRESS:
         text = link.remember("own_logits", EXAMPLE)
-    given = st.text_area(
-        _("Own logits"),
-        key="own_logits",
-        height=150,
-        persist_state="session",
-        help=_("One token a line as “token: value”, a bare list of numbers, CSV, or JSON."),
+    st.caption(_("One token a line as “token: value”, a bare list of numbers, CSV, or JSON."))
+    long_text(
+        st.session_state["own_logits"],
+        key="own_logits.field",
+        label=_("Own logits"),
+        hint=_("Paste logits here."),
+        max_chars=MAX_CHARACTERS,
+        on_change=lambda changed: st.session_state.update({"own_logits": changed}),
+        rows=6,
     )
-    found = _read(given or "")
+    found = _read(st.session_state["own_logits"])
     if found.problems:
         listed = [
             _("Line {number} is no logit: {text}").format(number=number, text=visible(line[:60]))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.common import session, widgets
 from pages.common.text import _
-from pages.live.long_text import Wording, long_text
+from pages.live.long_text import long_text
 from pages.stages.tokenization.common import require_text
 
 MAX_CHARACTERS = 2_000_000
@@ -42,12 +42,7 @@ def pasted(name: str, default: str, max_chars: int) -> str:
         key=f"{key}.field",
         max_chars=max_chars,
         on_change=lambda changed: st.session_state.update({key: changed}),
-        wording=Wording(
-            label=_("A long text"),
-            hint=_("Paste a text here."),
-            held=_("{n} characters are held; the field shows the first {shown}. Paste again to replace them."),
-            refused=_("This text has {n} characters; at most {limit} are taken, and the rest was left out."),
-            clear=_("Clear the text"),
-        ),
+        label=_("A long text"),
+        hint=_("Paste a text here."),
     )
     return text
