@@ -16,14 +16,14 @@ from pages.stages.sampling.sources import Source
 MAX_DRAWS = 100_000
 MAX_SEED = 2**32 - 1
 SHOWN = 15
-_DRAWN = "sampling.drawn"
+_DRAWN, _GENERATOR = "sampling.drawn", "sampling.generator"
 
 
 def show(source: Source, result: Reshaped) -> None:
     """Offer to draw; show what was drawn as long as it was drawn from this distribution.
 
-    Looking draws nothing. The generator is the session's own and starts from the seed at each press, so that the same
-    seed gives the same draws whatever was drawn before.
+    Looking draws nothing. Each session has one generator of its own; a press puts it at the start of the seed's stream,
+    so that the same seed gives the same draws whatever was drawn before.
     """
     st.subheader(_("Draw from it"), anchor=False)
     controls, picture = page.workbench()
@@ -35,7 +35,7 @@ def show(source: Source, result: Reshaped) -> None:
         )
     drawn_from = (source.code, result.settings, n, seed)
     if pressed:
-        st.session_state[_DRAWN] = (drawn_from, draw_many(result, n, new_generator(seed)))
+        st.session_state[_DRAWN] = (drawn_from, draw_many(result, n, _generator(seed)))
     last = st.session_state.get(_DRAWN)
     with picture:
         if result.candidates == 1:
@@ -44,6 +44,11 @@ def show(source: Source, result: Reshaped) -> None:
             st.info(_("Nothing has been drawn from this distribution yet."))
             return
         _show_drawn(source, result, last[1])
+
+
+def _generator(seed: int) -> torch.Generator:
+    generator: torch.Generator = st.session_state.setdefault(_GENERATOR, new_generator(seed))
+    return generator.manual_seed(seed)
 
 
 def _show_drawn(source: Source, result: Reshaped, drawn: torch.Tensor) -> None:
