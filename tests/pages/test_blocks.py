@@ -238,6 +238,14 @@ def test_the_list_of_tensors_names_them_all() -> None:
     assert table["max"][len(table) - 1] == pytest.approx(trace["logits"].max().item())
 
 
+def test_the_tensor_looked_at_is_the_chosen_blocks() -> None:
+    for layer in (1, 2):
+        state = {"blocks.view": "tensors", "tensor": "mlp.out", "layer": str(layer)}
+        app = run("blocks", lang="en", prompt=PROMPT, **state)
+        assert not app.exception
+        assert f"trace['blocks.{layer}.mlp.out']" in app.code[-1].value
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_snippet_runs_as_it_stands(view: str) -> None:
     app = run("blocks", lang="en", prompt="今天'天气\"\\", layer="1", **{"blocks.view": view})

@@ -66,6 +66,7 @@ function draw(parentElement, view, query) {
   });
   const box = frame.getBoundingClientRect();
   svg.setAttribute("width", frame.clientWidth);
+  svg.setAttribute("height", 0); // so that a text that became shorter is measured alone
   svg.setAttribute("height", frame.scrollHeight);
   const origin = { left: box.left, top: box.top - frame.scrollTop };
   const heaviest = [...weights.keys()].filter((position) => weights[position] >= LEAST);

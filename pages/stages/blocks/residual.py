@@ -11,7 +11,7 @@ from pages.common.text import _
 from pages.figures import blocks as figures
 from pages.stages.blocks.chosen import Chosen
 
-_FAR_LONGER = 5  # times all others: then the first token would leave them without colour
+_FAR_LONGER = 3  # times all others: then the first token would leave them without colour
 
 
 def equations(chosen: Chosen) -> tuple[str, ...]:

@@ -23,8 +23,10 @@ _TOKEN_AXES = ("position", "query", "key")
 
 def pick(chosen: Chosen) -> tuple[str, int, int]:
     """Let the reader choose a tensor, the index along its leading axis, and where the picture begins."""
-    names = list(chosen.trace)
-    name = widgets.select("tensor", _("Tensor"), names, f"blocks.{chosen.layer}.attn.pattern")
+    own = f"blocks.{chosen.layer}."
+    names = [name.removeprefix(own) for name in _near(chosen)]
+    name = widgets.select("tensor", _("Tensor"), names, "attn.pattern")
+    name = own + name if own + name in chosen.trace else name
     tensor, axes = chosen.trace[name], chosen.trace.axes(name)
     index = widgets.slider("slice", axes[0], 0, len(tensor) - 1, 0) if tensor.ndim == 3 else 0
     first = 0
@@ -70,8 +72,7 @@ def show(chosen: Chosen, name: str, index: int, first: int) -> None:
 
 def table(chosen: Chosen) -> None:
     """Show one line about each tensor."""
-    own = f"blocks.{chosen.layer}."
-    names = [name for name in chosen.trace if name.startswith(own) or not name.startswith("blocks.")]
+    names = _near(chosen)
     if widgets.toggle("tensors.all", _("All blocks"), chosen.trace.nbytes < _QUICK_BYTES):
         names = list(chosen.trace)
     rows = summarise(chosen.trace, names)
@@ -89,6 +90,12 @@ def table(chosen: Chosen) -> None:
     )
     st.subheader(_("Every tensor of this pass"), anchor=False)
     page.numbers_table(frame, "tensors", dict.fromkeys(("min", "mean", "max"), "number"))
+
+
+def _near(chosen: Chosen) -> list[str]:
+    """Return the names of the chosen block's tensors, and of those that belong to no block."""
+    own = f"blocks.{chosen.layer}."
+    return [name for name in chosen.trace if name.startswith(own) or not name.startswith("blocks.")]
 
 
 def to_csv(trace: Trace, name: str) -> bytes:

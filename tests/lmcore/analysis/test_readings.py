@@ -51,6 +51,11 @@ def test_residual_stream_against_numpy(name: str) -> None:
         np.testing.assert_allclose(stream.cosines[index], cosine, rtol=1e-12)
 
 
+def test_the_stream_of_a_half_precision_model_is_measured_as_recorded() -> None:
+    _model, trace = traced("gemma-like", torch.bfloat16)
+    assert torch.equal(residual_stream(trace).norms, residual_stream(trace.float()).norms)
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_norm_scales_against_numpy(name: str) -> None:
     model, trace = traced(name)
