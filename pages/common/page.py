@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
+import plotly.io
 import streamlit as st
+from plotly.basedatatypes import BaseFigure
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import link
 from pages.common.text import _
+from pages.figures.figure import Figure
 
 _STAGES = Path(__file__).parent.parent / "stages"
 _FORMATS = {"probability": "%.2f %%", "logit": "%.3f", "count": "localized", "number": "%.4f"}
@@ -36,7 +39,7 @@ def workbench() -> tuple[DeltaGenerator, DeltaGenerator]:
     return controls, picture
 
 
-def figure(chart: go.Figure, key: str, alt: str) -> None:
+def figure(chart: Figure, key: str, alt: str) -> None:
     """Show a plotly figure.
 
     Args:
@@ -49,7 +52,25 @@ def figure(chart: go.Figure, key: str, alt: str) -> None:
         "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
         "toImageButtonOptions": {"format": "svg", "filename": key},
     }
-    st.plotly_chart(chart, key=key, alt=alt, config=config)
+    st.plotly_chart(_AsItIs(chart), key=key, alt=alt, config=config)
+
+
+class _AsItIs(BaseFigure):
+    """A figure that streamlit sends as it is: a dict it would first check property by property, at every run."""
+
+    def __init__(self, chart: Figure) -> None:
+        object.__setattr__(self, "_chart", chart)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figure with the template that the browser fills with the page's colours."""
+        spec = self._chart.spec()
+        spec["layout"]["template"] = _template()
+        return spec
+
+
+@functools.cache
+def _template() -> dict[str, Any]:
+    return plotly.io.templates[plotly.io.templates.default].to_plotly_json()
 
 
 def numbers_table(frame: pd.DataFrame, filename: str, formats: Mapping[str, str] | None = None) -> None:

@@ -1,1 +1,1 @@
-"""Pure figure builders: arrays and labels in, plotly figures out; streamlit is never imported here."""
+"""Pure figure builders: arrays and labels in, figures for Plotly out; streamlit is never imported here."""

@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 MAX_THUMBNAIL = 64  # cells a side; a longer text is drawn by the largest weight of each patch
 ATTENTION, MLP = theme.CATEGORICAL[0], theme.CATEGORICAL[4]
 
 
-def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple[str, str, str]) -> go.Figure:
+def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple[str, str, str]) -> Figure:
     """Return the attention pattern of a head with one query outlined; the keys in a query's future are grey.
 
     A long text's weights are small, as each row sums to 1: its scale ends where all but one in a hundred have ended.
@@ -51,7 +51,7 @@ def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple
     return figure
 
 
-def all_patterns(patterns: ArrayLike, head: int, name: str) -> go.Figure:
+def all_patterns(patterns: ArrayLike, head: int, name: str) -> Figure:
     """Return the patterns of all heads of a block as thumbnails on one scale, 0 to 1; one head is outlined.
 
     Args:
@@ -139,7 +139,7 @@ def shrink(weights: np.ndarray) -> np.ndarray:
     return room.reshape(side, patch, side, patch).max(axis=(1, 3))
 
 
-def vectors(rows: ArrayLike, labels: Sequence[str], dimension: str, value: str, marked: int | None = None) -> go.Figure:
+def vectors(rows: ArrayLike, labels: Sequence[str], dimension: str, value: str, marked: int | None = None) -> Figure:
     """Return vectors as rows of colour on one scale centred on 0, one of them outlined.
 
     Args:
@@ -171,7 +171,7 @@ def vectors(rows: ArrayLike, labels: Sequence[str], dimension: str, value: str, 
 
 def scores_to_weights(
     scores: ArrayLike, weights: ArrayLike, hidden: Sequence[bool], tokens: Sequence[str], titles: tuple[str, str]
-) -> go.Figure:
+) -> Figure:
     """Return, key by key, the score on the left and the weight that softmax makes of it on the right.
 
     Args:
@@ -222,7 +222,7 @@ def stream(
     *,
     signed: bool,
     limit: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Return a quantity of the residual stream by place in the model and position, one position outlined.
 
     Args:
@@ -246,7 +246,7 @@ def stream(
     return _titled(figure, "", titles[0], titles[1])
 
 
-def states(cosines: ArrayLike, names: Sequence[str], title: str) -> go.Figure:
+def states(cosines: ArrayLike, names: Sequence[str], title: str) -> Figure:
     """Return the cosine of every state with every other, [name, name], as a square."""
     figure = theme.heatmap(cosines, names, names, kind="signed", limit=1.0, height=min(240 + 16 * len(names), 820))
     _titled(figure, "", "", title)
@@ -254,20 +254,18 @@ def states(cosines: ArrayLike, names: Sequence[str], title: str) -> go.Figure:
     return figure
 
 
-def additions(norms: ArrayLike, names: Sequence[str], title: str) -> go.Figure:
+def additions(norms: ArrayLike, names: Sequence[str], title: str) -> Figure:
     """Return how long a vector each attention and each MLP added at one position; the two kinds differ in colour."""
     colours = [ATTENTION if ".attn." in name else MLP for name in names]
     return _titled(theme.bars(norms, names, kind="amount", colours=colours), "", title)
 
 
-def units(post: ArrayLike, indices: Sequence[int], title: str) -> go.Figure:
+def units(post: ArrayLike, indices: Sequence[int], title: str) -> Figure:
     """Return the most active MLP units as bars, labelled by their index in d_mlp."""
     return roomy(_titled(theme.bars(post, [f"#{index}" for index in indices], kind="signed"), "", title))
 
 
-def tensor(
-    matrix: ArrayLike, rows: Sequence[str], columns: Sequence[str], axes: tuple[str, str], name: str
-) -> go.Figure:
+def tensor(matrix: ArrayLike, rows: Sequence[str], columns: Sequence[str], axes: tuple[str, str], name: str) -> Figure:
     """Return a slice of a traced tensor; entries that are not finite are grey.
 
     Args:
@@ -288,7 +286,7 @@ def tensor(
     return _titled(figure, axes[0], axes[1], name.rsplit(".", 1)[-1])
 
 
-def roomy(figure: go.Figure) -> go.Figure:
+def roomy(figure: Figure) -> Figure:
     """Give bars that point left more room for the numbers at their ends, which a narrow screen needs."""
     low, high = figure.layout.xaxis.range
     if low < 0:
@@ -296,7 +294,7 @@ def roomy(figure: go.Figure) -> go.Figure:
     return figure
 
 
-def tilt(figure: go.Figure) -> go.Figure:
+def tilt(figure: Figure) -> Figure:
     """Lay token labels along x flat while they fit, else at an angle, and keep the title below flat ones.
 
     Plotly moves a title out of the way only where it meets a label, not where it falls between two; the distance it
@@ -312,7 +310,7 @@ def tilt(figure: go.Figure) -> go.Figure:
     return figure
 
 
-def _titled(figure: go.Figure, y: str, x: str, value: str = "") -> go.Figure:
+def _titled(figure: Figure, y: str, x: str, value: str = "") -> Figure:
     """Set titles, which are the page's own words and keep their spaces."""
     figure.update_layout(xaxis_title_text=x, yaxis_title_text=y)
     if value:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 _N_BINS = 81
 _MOST_TICKS = 12  # on the axis of dimensions
@@ -18,7 +18,7 @@ _MOST_TICKS = 12  # on the axis of dimensions
 
 def rows(
     values: ArrayLike, labels: Sequence[str], *, chosen: int, limit: float, titles: tuple[str, str, str]
-) -> go.Figure:
+) -> Figure:
     """Return vectors as the rows of a heat map, [row, dimension], with one row outlined.
 
     Args:
@@ -49,7 +49,7 @@ def rows(
 
 def one_hot(
     ids: Sequence[int], labels: Sequence[str], *, vocab_size: int, chosen: int, titles: tuple[str, str]
-) -> go.Figure:
+) -> Figure:
     """Return where the ones stand in a one-hot matrix [S, vocab_size]: one in each row, at the token's id.
 
     Args:
@@ -95,7 +95,7 @@ def ranked(
     title: str,
     removed: Sequence[bool] | None = None,
     chosen: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Return likenesses as bars, the highest on top; `title` says which, the rest is as in `theme.bars`."""
     colours = [theme.CATEGORICAL[0]] * len(labels)
     figure = theme.bars(scores, labels, kind="signed", removed=removed, chosen=chosen, colours=colours)
@@ -105,7 +105,7 @@ def ranked(
 
 def forming(
     steps: Sequence[int], series: Mapping[str, Sequence[float]], *, now: int, titles: tuple[str, str]
-) -> go.Figure:
+) -> Figure:
     """Return cosines over training, one line a token.
 
     Args:
@@ -121,7 +121,7 @@ def forming(
     return _titled(figure, x=titles[0], y=titles[1])
 
 
-def entries(tables: Mapping[str, ArrayLike], *, init_std: float, init_name: str, titles: tuple[str, str]) -> go.Figure:
+def entries(tables: Mapping[str, ArrayLike], *, init_std: float, init_name: str, titles: tuple[str, str]) -> Figure:
     """Return how the numbers of several tables are distributed, beside the normal distribution they begin with.
 
     All share the same bins; a value is the share of a table's numbers in a bin.
@@ -141,7 +141,7 @@ def entries(tables: Mapping[str, ArrayLike], *, init_std: float, init_name: str,
 
 def small_map(
     coordinates: ArrayLike, labels: Sequence[str], *, marked: Sequence[int], titles: tuple[str, str]
-) -> go.Figure:
+) -> Figure:
     """Return points in two dimensions, small enough to stand beside others, some of them marked.
 
     Args:
@@ -185,7 +185,7 @@ def small_map(
     return _titled(figure, x=titles[0], y=titles[1])
 
 
-def cosines(tables: Mapping[str, ArrayLike], *, titles: tuple[str, str]) -> go.Figure:
+def cosines(tables: Mapping[str, ArrayLike], *, titles: tuple[str, str]) -> Figure:
     """Return how the cosines between pairs of rows are distributed, one line a table, in the same bins.
 
     Args:
@@ -198,7 +198,7 @@ def cosines(tables: Mapping[str, ArrayLike], *, titles: tuple[str, str]) -> go.F
     return _titled(figure, x=titles[0], y=titles[1])
 
 
-def by_layer(places: Sequence[str], cosines: Sequence[float], *, title: str) -> go.Figure:
+def by_layer(places: Sequence[str], cosines: Sequence[float], *, title: str) -> Figure:
     """Return cosines from the table to the last hidden state as a line, with exact numbers on hover."""
     figure = theme.lines(list(places), {title: cosines}, height=400)
     if len(cosines) <= 12:  # beyond that the numbers would lie over one another; hovering has them
@@ -211,6 +211,6 @@ def by_layer(places: Sequence[str], cosines: Sequence[float], *, title: str) -> 
     return _titled(figure, y=title)
 
 
-def _titled(figure: go.Figure, *, x: str = "", y: str = "") -> go.Figure:
+def _titled(figure: Figure, *, x: str = "", y: str = "") -> Figure:
     figure.update_layout(xaxis_title_text=x, yaxis_title_text=y)
     return figure

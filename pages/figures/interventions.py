@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 BEFORE, AFTER = theme.REMOVED, theme.CATEGORICAL[0]
 
 
 def before_and_after(
     labels: Sequence[str], before: ArrayLike, after: ArrayLike | None, names: tuple[str, str], rest: str
-) -> go.Figure:
+) -> Figure:
     """Return two bars a token, its probability before and after, and two for all other tokens together.
 
     Args:

@@ -7,12 +7,12 @@ from itertools import accumulate
 from unicodedata import east_asian_width
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.blocks import roomy, tilt
+from pages.figures.figure import Figure
 
 MODEL, GRAMMAR = theme.CATEGORICAL[0], theme.CATEGORICAL[4]
 MAX_CELLS_WITH_TEXT = 240
@@ -21,7 +21,7 @@ _WIDTH = 40  # Latin characters that fit into all columns of a heat map together
 
 def next_tokens(
     labels: Sequence[str], model: ArrayLike, grammar: ArrayLike | None, names: tuple[str, str], chosen: int | None
-) -> go.Figure:
+) -> Figure:
     """Return the most probable next tokens as bars; beside each, when known, the grammar's own probability.
 
     Args:
@@ -37,7 +37,7 @@ def next_tokens(
     other = theme.bars(grammar, labels, kind="probability", colours=[GRAMMAR] * len(labels))
     figure.add_trace(other.data[0])
     figure.update_traces(showlegend=False, constraintext="none")
-    for bars, name, colour in zip(figure.data, names, (MODEL, GRAMMAR), strict=True):
+    for bars, name, colour in zip(tuple(figure.data), names, (MODEL, GRAMMAR), strict=True):
         bars.offsetgroup = name
         # The legend's own bars are empty: they are free of the outline of the chosen one.
         figure.add_bar(x=[None], y=[None], orientation="h", name=name, marker_color=colour, offsetgroup=name)
@@ -50,7 +50,7 @@ def next_tokens(
 
 def surprisal(
     tokens: Sequence[str], model: ArrayLike, grammar: ArrayLike | None, names: tuple[str, str], titles: tuple[str, str]
-) -> go.Figure:
+) -> Figure:
     """Return the surprisal of each token that came, in bits, as upright bars; beside each the grammar's.
 
     Args:
@@ -89,7 +89,7 @@ def surprisal(
 
 def followed(
     tokens: Sequence[str], probs: ArrayLike, ranks: Sequence[int], titles: tuple[str, str], rank: str
-) -> go.Figure:
+) -> Figure:
     """Return the probability of one token as the next one at every position, with its rank.
 
     Args:
@@ -124,14 +124,14 @@ def followed(
     return tilt(figure)
 
 
-def losses(bits: ArrayLike, labels: Sequence[str], title: str) -> go.Figure:
+def losses(bits: ArrayLike, labels: Sequence[str], title: str) -> Figure:
     """Return bits per token of some texts, as bars."""
     figure = theme.bars(bits, labels, kind="amount")
     figure.update_layout(xaxis_title_text=title)
     return figure
 
 
-def dimensions(parts: ArrayLike, indices: Sequence[int], title: str) -> go.Figure:
+def dimensions(parts: ArrayLike, indices: Sequence[int], title: str) -> Figure:
     """Return what some dimensions add to a logit, as bars labelled by their index in d_model."""
     figure = roomy(theme.bars(parts, [f"#{index}" for index in indices], kind="signed"))
     figure.update_layout(xaxis_title_text=title)
@@ -141,7 +141,7 @@ def dimensions(parts: ArrayLike, indices: Sequence[int], title: str) -> go.Figur
 def length_and_angle(
     cosines: ArrayLike, lengths: ArrayLike, labels: Sequence[str], logits: ArrayLike, length: float,
     named: Sequence[int], target: int, titles: tuple[str, str, str],
-) -> go.Figure:  # fmt: skip
+) -> Figure:  # fmt: skip
     """Return every row of the head by its angle to h and its length, with curves of equal logit.
 
     A logit is length of h * length of row * cosine, so equal logits lie on a hyperbola. The curve drawn passes through
@@ -212,7 +212,7 @@ def lens_tokens(
     states: Sequence[str],
     tokens: Sequence[str],
     titles: tuple[str, str],
-) -> go.Figure:
+) -> Figure:
     """Return the most probable token after every state, written in the cell, coloured by its probability.
 
     Args:
@@ -234,14 +234,14 @@ def lens_tokens(
     return figure
 
 
-def lens_target(probs: ArrayLike, states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]) -> go.Figure:
+def lens_target(probs: ArrayLike, states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]) -> Figure:
     """Return the probability of one token after every state, [state, position]."""
     return _titled(theme.heatmap(probs, states, tokens, kind="probability"), titles)
 
 
 def lens_ranks(
     ranks: ArrayLike, vocab_size: int, states: Sequence[str], tokens: Sequence[str], titles: tuple[str, str]
-) -> go.Figure:
+) -> Figure:
     """Return the rank of one token after every state, [state, position]: full colour at rank 1, none at the last.
 
     Colour follows the logarithm of the rank, as 1 and 10 differ more than 1,000 and 1,010.
@@ -266,7 +266,7 @@ def lens_ranks(
     return figure
 
 
-def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: int, rest: str) -> go.Figure:
+def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: int, rest: str) -> Figure:
     """Return what components add to a logit, in the model's order; beyond `limit` the smallest are one bar.
 
     Args:
@@ -286,7 +286,7 @@ def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: in
     return figure
 
 
-def contribution_grid(values: ArrayLike, blocks: Sequence[str], columns: Sequence[str], title: str) -> go.Figure:
+def contribution_grid(values: ArrayLike, blocks: Sequence[str], columns: Sequence[str], title: str) -> Figure:
     """Return what each head and MLP adds to a logit: a row a block, a column a head, the MLP last."""
     figure = theme.heatmap(values, blocks, columns, kind="signed")
     _titled(figure, ("", title))
@@ -302,7 +302,7 @@ def _tall(n_rows: int) -> int | None:
     return 130 + 24 * n_rows if n_rows > 24 else None
 
 
-def _titled(figure: go.Figure, titles: tuple[str, str]) -> go.Figure:
+def _titled(figure: Figure, titles: tuple[str, str]) -> Figure:
     figure.update_layout(xaxis_title_text=titles[0])
     figure.data[-1].colorbar.title.text = titles[1]
     return tilt(figure)

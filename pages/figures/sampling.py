@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
+from pages.figures.figure import Figure
 from pages.figures.theme import CATEGORICAL, GRID, base_figure
 
 
@@ -20,7 +20,7 @@ def observed_against_expected(
     drawn: str,
     expected_title: str,
     y_title: str,
-) -> go.Figure:
+) -> Figure:
     """Return bars of what was drawn with a mark where each was expected, and its standard deviation.
 
     Args:

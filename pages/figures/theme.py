@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
+from pages.figures.figure import Figure
 
 Kind = Literal["probability", "signed", "amount"]
 
@@ -80,12 +80,12 @@ def fmt_bits(value: float) -> str:
     return f"{value:.3f} bits"
 
 
-def base_figure(height: int | None = None, *, x_title: str = "", y_title: str = "") -> go.Figure:
+def base_figure(height: int | None = None, *, x_title: str = "", y_title: str = "") -> Figure:
     """Return an empty figure in the house style."""
     axis = {"showgrid": False, "zeroline": False, "automargin": True, "ticks": ""}
     # In one call: plotly checks a whole layout at once in an eighth of the time that updates of it take.
-    return go.Figure(
-        layout={
+    return Figure(
+        {
             "height": height,
             "margin": {"l": 8, "r": 16, "t": 48, "b": 8},
             "paper_bgcolor": "rgba(0, 0, 0, 0)",
@@ -112,7 +112,7 @@ def heatmap(
     masked: ArrayLike | None = None,
     limit: float | None = None,
     height: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Return a heat map with exact numbers on hover.
 
     Args:
@@ -173,7 +173,7 @@ def bars(
     chosen: int | None = None,
     colours: Sequence[str] | None = None,
     height: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Return horizontal bars, the first label on top, with exact numbers on hover.
 
     Args:
@@ -226,7 +226,7 @@ def lines(
     percent: bool = False,
     colours: Sequence[str] = CATEGORICAL,
     height: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Return lines over a common x, one a name, with exact numbers on hover; at most as many as there are colours.
 
     Args:
@@ -255,7 +255,7 @@ def lines(
     return figure
 
 
-def write_in_cells(figure: go.Figure, texts: Sequence[Sequence[str]]) -> None:
+def write_in_cells(figure: Figure, texts: Sequence[Sequence[str]]) -> None:
     """Write into a heat map's cells in ink, which a heat map's own text does not take.
 
     No one colour can be read on every cell in light and dark: a cell of full colour asks for black, and the cells

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 
 def pieces_left(
     counts: Sequence[int], merges: Sequence[str], *, x_title: str = "", y_title: str = "", step: int | None = None
-) -> go.Figure:
+) -> Figure:
     """Return how many pieces are left after each merge, as a falling staircase.
 
     Args:
@@ -63,7 +63,7 @@ def renamed_logits(
     unmoved_name: str = "",
     x_title: str = "",
     y_title: str = "",
-) -> go.Figure:
+) -> Figure:
     """Return every token's logit after its id was changed, against the one before.
 
     Args:

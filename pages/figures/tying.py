@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 
-def stored(cases: Mapping[str, tuple[int, int]], *, names: tuple[str, str], value_title: str) -> go.Figure:
+def stored(cases: Mapping[str, tuple[int, int]], *, names: tuple[str, str], value_title: str) -> Figure:
     """Return, for each case, the numbers stored for the embedding and those stored again for the head."""
     figure = theme.base_figure(130 + 44 * len(cases))
     for part, (name, colour) in enumerate(zip(names, theme.CATEGORICAL, strict=False)):
@@ -38,7 +38,7 @@ def stacked(
     group_names: Mapping[str, str],
     value_title: str,
     share: bool = False,
-) -> go.Figure:
+) -> Figure:
     """Return one bar a model (or a count of it), its groups of parameters or of compute laid end to end.
 
     Args:
@@ -75,7 +75,7 @@ def stacked(
     return figure
 
 
-def treemap(rows: Sequence[tuple[str, str, str, int]], *, group_names: Mapping[str, str], root: str) -> go.Figure:
+def treemap(rows: Sequence[tuple[str, str, str, int]], *, group_names: Mapping[str, str], root: str) -> Figure:
     """Return tensors as areas within their groups, in proportion to their parameters.
 
     Args:
@@ -104,7 +104,7 @@ def treemap(rows: Sequence[tuple[str, str, str, int]], *, group_names: Mapping[s
     return figure
 
 
-def row_cosines(cosines: ArrayLike, *, x_title: str, y_title: str) -> go.Figure:
+def row_cosines(cosines: ArrayLike, *, x_title: str, y_title: str) -> Figure:
     """Return how many rows have which cosine, in 40 bins from -1 to 1."""
     counts, edges = np.histogram(np.asarray(cosines, dtype=np.float64), bins=40, range=(-1.0, 1.0))
     figure = theme.base_figure(300)
@@ -121,7 +121,7 @@ def row_cosines(cosines: ArrayLike, *, x_title: str, y_title: str) -> go.Figure:
     return figure
 
 
-def memory(lengths: Sequence[int], series: Mapping[str, Sequence[float]], *, x_title: str, y_title: str) -> go.Figure:
+def memory(lengths: Sequence[int], series: Mapping[str, Sequence[float]], *, x_title: str, y_title: str) -> Figure:
     """Return memory against the number of cached tokens, one line a kind."""
     figure = theme.lines(list(lengths), series, height=320)
     for trace, name in zip(figure.data, series, strict=True):
@@ -133,7 +133,7 @@ def memory(lengths: Sequence[int], series: Mapping[str, Sequence[float]], *, x_t
 
 def claimed_and_computed(
     labels: Sequence[str], first: Sequence[float], second: Sequence[float], *, names: tuple[str, str]
-) -> go.Figure:
+) -> Figure:
     """Return two probabilities for each label as pairs of bars: what is claimed, grey, and what is computed."""
     figure = theme.base_figure(96 + 40 * len(labels))
     for name, values, colour in zip(names, (first, second), (theme.REMOVED, theme.CATEGORICAL[0]), strict=True):
@@ -158,7 +158,7 @@ def claimed_and_computed(
     return figure
 
 
-def cosines(labels: Sequence[str], values: Sequence[float], *, value_title: str) -> go.Figure:
+def cosines(labels: Sequence[str], values: Sequence[float], *, value_title: str) -> Figure:
     """Return a cosine for each label as a bar from 0, on an axis from -1 to 1."""
     figure = theme.bars(values, labels, kind="signed", value_title=value_title, height=110 + 20 * len(labels))
     figure.update_xaxes(range=[-1.15, 1.15])
@@ -168,7 +168,7 @@ def cosines(labels: Sequence[str], values: Sequence[float], *, value_title: str)
 _HOLDING_X = 0.46, 0.62, 0.86  # of the plot's width: where names end, Parameters and storages
 
 
-def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str, str]) -> go.Figure:
+def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str, str]) -> Figure:
     """Return names on the left, the Parameters they mean in the middle, and the storages of these on the right.
 
     Args:
@@ -220,7 +220,7 @@ def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str
 
 
 def _marks(
-    figure: go.Figure,
+    figure: Figure,
     places: Mapping[object, tuple[float, float]],
     texts: Sequence[str],
     position: str = "middle center",

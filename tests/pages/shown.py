@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 
 import pandas as pd
+import plotly.graph_objects as go
 from streamlit.testing.v1 import AppTest
 
 
 def tables(app: AppTest) -> list[pd.DataFrame]:
     return [element.value for element in app.dataframe]
+
+
+def figures(app: AppTest) -> list[go.Figure]:
+    """Return the page's figures, each held to Plotly's schema: what it has no name for is an error."""
+    return [go.Figure(json.loads(element.proto.spec)) for element in app.get("plotly_chart")]
 
 
 def told(app: AppTest) -> str:

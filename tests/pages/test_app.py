@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import plotly.io
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -11,6 +12,7 @@ import lmcore
 from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.loading import FOLDER_VARIABLE, Progress
 from tests.lmcore.checkpoints.tiny import write_folder
+from tests.pages.shown import figures
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.stem for path in ROOT.glob("pages/stages/*.py"))
@@ -41,6 +43,7 @@ def test_page_runs(page: str, lang: str, prompt: str, model: str) -> None:
     assert not app.error
     assert app.session_state["model"] == model
     assert len(app.title) == 1 and len(app.code) >= 1
+    assert all(figure.layout.template == plotly.io.templates["streamlit"] for figure in figures(app))
     assert (app.title[0].value.isascii()) == (lang == "en")
 
 
@@ -91,6 +94,7 @@ def walk_the_views(page: str, **parameters: str) -> None:
             app.button_group(key=views[0].key).set_value(view).run()
         assert not app.exception and not app.error, view
         assert app.session_state["model"] == parameters["model"]
+        figures(app)
 
 
 @pytest.mark.parametrize("family", ["gemma3", "gpt2", "llama"])

@@ -112,7 +112,7 @@ def test_branches_keep_to_lanes_of_their_own() -> None:
     )
     other, in_view, compared, nodes, ends = figure.data
     assert list(nodes.x) == [0, 1, 2, 1, 2] and list(nodes.y) == [0, 0, 0, 1, 1]
-    assert other.x == () and in_view.x.count(None) == compared.x.count(None) == 2  # an edge to each node but the root
+    assert other.x == [] and in_view.x.count(None) == compared.x.count(None) == 2  # an edge to each node but the root
     assert in_view.line.width > compared.line.width and in_view.name == "&lt;in view&gt;"
     assert nodes.text[3] == "&lt;c&gt;" and nodes.customdata[1] == "a 50 %"
     assert nodes.marker.symbol[3] == "diamond" and nodes.marker.symbol[1] == "circle"
@@ -131,7 +131,7 @@ def test_curves_carry_their_numbers() -> None:
     assert [(shape.x0, shape.x1) for shape in text.layout.shapes] == [(0.5, 1.5), (1.5, 2.5)]
     bars = curves.measures({"distinct-1": [0.5, 1.0], "self-BLEU": [None, 0.25]}, ["<a>", "b"], y_title="y")
     assert [list(bar.y) for bar in bars.data] == [[0.5, None], [1.0, 0.25]] and bars.data[0].name == "&lt;a&gt;"
-    assert bars.data[0].text == ("0.500", "–") and bars.layout.yaxis.range[0] == 0
+    assert bars.data[0].text == ["0.500", "–"] and bars.layout.yaxis.range[0] == 0
 
 
 def test_a_run_gives_the_text_of_generate_with_its_numbers() -> None:

@@ -56,7 +56,7 @@ def test_stacked_bars_keep_amounts_and_a_groups_colour() -> None:
 def test_treemap_areas_are_the_counts_and_sum_to_the_whole() -> None:
     rows = [("E", "embedding", "2 x 3", 6), ("up", "mlp", "3 x 4", 12), ("down", "mlp", "4 x 3", 12)]
     (areas,) = figures.treemap(rows, group_names=NAMES, root="all").data
-    values = dict(zip(areas.ids, areas.values, strict=True))
+    values = dict(zip(areas.ids, areas["values"], strict=True))
     assert (values["root"], values["mlp"], values["mlp/up"]) == (30, 24, 12)
     children = dict(zip(areas.ids, areas.parents, strict=True))
     for parent in set(children.values()) - {""}:

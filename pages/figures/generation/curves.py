@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 
 def against_length(
@@ -18,7 +18,7 @@ def against_length(
     x_title: str,
     y_title: str,
     unit: str,
-) -> go.Figure:
+) -> Figure:
     """Return amounts from 0 against the length of a text, one line a name, a marker where it was measured.
 
     Args:
@@ -52,7 +52,7 @@ def along_text(
     *,
     x_title: str,
     y_title: str,
-) -> go.Figure:
+) -> Figure:
     """Return the probability of each token of a text, the rounds of a circle shaded in turn.
 
     Args:
@@ -79,7 +79,7 @@ def along_text(
     return figure
 
 
-def measures(values: Mapping[str, Sequence[float | None]], names: Sequence[str], *, y_title: str) -> go.Figure:
+def measures(values: Mapping[str, Sequence[float | None]], names: Sequence[str], *, y_title: str) -> Figure:
     """Return numbers from 0 to 1 as groups of bars.
 
     Args:

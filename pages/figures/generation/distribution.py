@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def distribution(
     *,
     chosen: int | None = None,
     wording: Wording | None = None,
-) -> go.Figure:
+) -> Figure:
     """Return a next-token distribution over the whole vocabulary: some tokens as bars, all others as one.
 
     Each token has a light bar, the model's own probability, and on it a full one, what the settings made of it; a

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 _CROWDED = 40  # tokens from left to right, beyond which they are not written out
 _LANE = 44  # pixels
@@ -44,7 +43,7 @@ def tree(
     by_hand: Collection[int] = (),
     ends: Mapping[int, str] | None = None,
     x_title: str = "",
-) -> go.Figure:
+) -> Figure:
     """Return a tree; a branch runs in a lane of its own.
 
     Args:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 ROUNDING = 1e-5  # relative differences below this are float32 rounding, not the model telling order
 
 
-def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit: float | None) -> go.Figure:
+def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit: float | None) -> Figure:
     """Return a small causal matrix [query, key]: what lies in the future is grey, few cells show their numbers."""
     values = np.asarray(values, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
     n = len(labels)
@@ -41,7 +41,7 @@ def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit
     return figure
 
 
-def slopes(values: ArrayLike, n_first: int, *, names: tuple[str, str], x_title: str, y_title: str) -> go.Figure:
+def slopes(values: ArrayLike, n_first: int, *, names: tuple[str, str], x_title: str, y_title: str) -> Figure:
     """Return ALiBi's slope of each head on a logarithmic scale; after the first `n_first` a second rule holds."""
     values = np.asarray(values, dtype=np.float64)
     heads = np.arange(len(values))
@@ -59,9 +59,7 @@ def slopes(values: ArrayLike, n_first: int, *, names: tuple[str, str], x_title: 
     return figure
 
 
-def stage_differences(
-    values: ArrayLike, stages: Sequence[str], encodings: Sequence[str], value_title: str
-) -> go.Figure:
+def stage_differences(values: ArrayLike, stages: Sequence[str], encodings: Sequence[str], value_title: str) -> Figure:
     """Return how far two texts are apart at each stage [stage, encoding]; 0 up to rounding is written as 0."""
     values = np.asarray(values, dtype=np.float64)
     figure = theme.heatmap(
@@ -73,7 +71,7 @@ def stage_differences(
     return figure
 
 
-def differences(values: ArrayLike, tokens: Sequence[str], encodings: Sequence[str], value_title: str) -> go.Figure:
+def differences(values: ArrayLike, tokens: Sequence[str], encodings: Sequence[str], value_title: str) -> Figure:
     """Return differences of probabilities [token, encoding] with the numbers in the cells; the scale ends at ±1."""
     values = np.asarray(values, dtype=np.float64)
     figure = theme.heatmap(
@@ -90,7 +88,7 @@ def _short_difference(value: float) -> str:
 
 def two_distributions(
     labels: Sequence[str], first: ArrayLike, second: ArrayLike, names: tuple[str, str], value_title: str
-) -> go.Figure:
+) -> Figure:
     """Return two next-token distributions as pairs of bars, the first label on top."""
     figure = theme.base_figure(120 + 44 * len(labels), x_title=value_title)
     for name, probs, colour in zip(names, (first, second), theme.CATEGORICAL, strict=False):

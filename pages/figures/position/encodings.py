@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from lmcore.analysis.length import Bins
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 COLOURS = {
     "rope": theme.CATEGORICAL[0],
@@ -40,7 +40,7 @@ def by_position(
     x_title: str,
     y_title: str,
     logarithmic: bool = False,
-) -> go.Figure:
+) -> Figure:
     """Return means over bins of positions as lines; what lies beyond the trained length is shaded.
 
     Args:
@@ -105,7 +105,7 @@ def by_distance(
     x_title: str,
     y_title: str,
     logarithmic: bool,
-) -> go.Figure:
+) -> Figure:
     """Return attention weights over the distance, one line a name; the baseline is grey and dashed.
 
     On a logarithmic axis a weight of exactly 0 has no point.
@@ -141,7 +141,7 @@ def by_distance(
     return figure
 
 
-def mean_distances(values: ArrayLike, *, head_name: str, x_title: str, y_title: str) -> go.Figure:
+def mean_distances(values: ArrayLike, *, head_name: str, x_title: str, y_title: str) -> Figure:
     """Return how far back each head of each block looks, [block, head] in tokens: a dot a head, a row a block."""
     values = np.asarray(values, dtype=np.float64)
     n_blocks, n_heads = values.shape
@@ -163,7 +163,7 @@ def mean_distances(values: ArrayLike, *, head_name: str, x_title: str, y_title: 
     return figure
 
 
-def effect(values: ArrayLike, *, row_title: str, column_title: str) -> go.Figure:
+def effect(values: ArrayLike, *, row_title: str, column_title: str) -> Figure:
     """Return a small heat map [query, key] of what an encoding does to a score; the future is empty.
 
     The scale is centred on 0. Cells go by number: they are positions.
@@ -187,7 +187,7 @@ def effect(values: ArrayLike, *, row_title: str, column_title: str) -> go.Figure
     return figure
 
 
-def small_line(values: ArrayLike, *, colour: str, x_title: str) -> go.Figure:
+def small_line(values: ArrayLike, *, colour: str, x_title: str) -> Figure:
     """Return one value for each distance as a small line."""
     values = np.asarray(values, dtype=np.float64)
     figure = theme.base_figure(190, x_title=x_title)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 QUERY, KEY = theme.CATEGORICAL[0], theme.CATEGORICAL[1]
 _FAINT = "rgba(138, 143, 152, 0.45)"
@@ -24,7 +24,7 @@ def pair_planes(
     numbers: Sequence[int],
     *,
     names: tuple[str, str, str, str],
-) -> go.Figure:
+) -> Figure:
     """Return pairs of a query and a key as arrows, each pair in its own plane, before and after rotation.
 
     Args:
@@ -76,7 +76,7 @@ def _segments(starts: np.ndarray, ends: np.ndarray) -> list[float | None]:
 
 def pair_plane(
     query: tuple[ArrayLike, ArrayLike], key: tuple[ArrayLike, ArrayLike], *, names: tuple[str, str, str, str]
-) -> go.Figure:
+) -> Figure:
     """Return one pair of a query and a key as arrows, before and after rotation, with the arcs they turned through.
 
     Args:
@@ -112,7 +112,7 @@ def pair_plane(
     return figure
 
 
-def layout_strip(d_head: int, *, names: Mapping[str, str], component: str, pair: str) -> go.Figure:
+def layout_strip(d_head: int, *, names: Mapping[str, str], component: str, pair: str) -> Figure:
     """Return two rows of d_head cells, one a RoPE layout; cells of one pair have the same colour and number.
 
     `names` maps "half_split" and "interleaved" to what the rows are called.
@@ -147,7 +147,7 @@ def score_by_difference(
     *,
     names: tuple[str, str],
     titles: tuple[str, str],
-) -> go.Figure:
+) -> Figure:
     """Return the score over the difference of positions, with one pair's share of it, and where this text stands."""
     differences, total = np.asarray(differences), np.asarray(total)
     figure = theme.lines(
@@ -165,7 +165,7 @@ def score_by_difference(
     return figure
 
 
-def square(scores: ArrayLike, *, row_title: str, column_title: str, value_title: str) -> go.Figure:
+def square(scores: ArrayLike, *, row_title: str, column_title: str, value_title: str) -> Figure:
     """Return scores [query position, key position] from the least to the largest, so that diagonals stand out."""
     scores = np.asarray(scores, dtype=np.float64)
     figure = theme.base_figure(440, x_title=column_title, y_title=row_title)

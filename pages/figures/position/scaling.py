@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 COLOURS = {
     "linear": theme.CATEGORICAL[1],
@@ -30,7 +30,7 @@ def by_pair(
     x_title: str,
     y_title: str,
     logarithmic: bool,
-) -> go.Figure:
+) -> Figure:
     """Return one number for each pair of dimensions under several scalings, the chosen one drawn thick.
 
     Args:
@@ -70,7 +70,7 @@ def angles(
     note: str,
     x_title: str,
     y_title: str,
-) -> go.Figure:
+) -> Figure:
     """Return angles over the position, straight lines; shaded is what training has seen, in both directions.
 
     Args:
@@ -105,7 +105,7 @@ def angles(
 
 def over_distance(
     lines: Mapping[str, ArrayLike], colours: Mapping[str, str], *, trained: int, note: str, x_title: str, y_title: str
-) -> go.Figure:
+) -> Figure:
     """Return scores over the difference of positions; a line marks where training ended."""
     figure = theme.base_figure(340, x_title=x_title, y_title=y_title)
     for name, line in lines.items():

@@ -6,17 +6,17 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 SINE, COSINE = theme.CATEGORICAL[0], theme.CATEGORICAL[4]
 _FAINT = "rgba(138, 143, 152, 0.45)"
 
 
-def table(values: ArrayLike, *, chosen: int | None, row_title: str, column_title: str, value_title: str) -> go.Figure:
+def table(values: ArrayLike, *, chosen: int | None, row_title: str, column_title: str, value_title: str) -> Figure:
     """Return a position table [position, dimension] as a heat map with the chosen position outlined."""
     values = np.asarray(values)
     figure = theme.heatmap(
@@ -43,7 +43,7 @@ def table(values: ArrayLike, *, chosen: int | None, row_title: str, column_title
     return figure
 
 
-def clocks(frequencies: ArrayLike, position: int, pairs: Sequence[int], chosen: int, pair_name: str) -> go.Figure:
+def clocks(frequencies: ArrayLike, position: int, pairs: Sequence[int], chosen: int, pair_name: str) -> Figure:
     """Return one clock a pair of dimensions: the hand's angle is position times frequency, its end (cos, sin).
 
     Args:
@@ -88,7 +88,7 @@ def clocks(frequencies: ArrayLike, position: int, pairs: Sequence[int], chosen: 
     return figure
 
 
-def waves(frequency: float, length: int, position: int, *, names: tuple[str, str], x_title: str) -> go.Figure:
+def waves(frequency: float, length: int, position: int, *, names: tuple[str, str], x_title: str) -> Figure:
     """Return sine and cosine of one pair over the positions, with the chosen position marked."""
     x = np.arange(length)
     smooth = np.linspace(0, length - 1, max(length, 800)) if length > 1 else x
@@ -111,7 +111,7 @@ def waves(frequency: float, length: int, position: int, *, names: tuple[str, str
     return figure
 
 
-def wavelengths(lengths: ArrayLike, chosen: int, *, shown: int, x_title: str, y_title: str, note: str) -> go.Figure:
+def wavelengths(lengths: ArrayLike, chosen: int, *, shown: int, x_title: str, y_title: str, note: str) -> Figure:
     """Return the wavelength of every pair on a logarithmic scale; `shown` positions are marked with a line."""
     lengths = np.asarray(lengths)
     figure = theme.base_figure(280, x_title=x_title, y_title=y_title)

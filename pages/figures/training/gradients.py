@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 INPUT_SIDE, OUTPUT_SIDE = theme.CATEGORICAL[0], theme.CATEGORICAL[1]
 MAX_POINTS = 2000  # rows drawn of a large vocabulary
@@ -24,7 +24,7 @@ def loss_along(
     *,
     names: tuple[str, str],
     titles: tuple[str, str],
-) -> go.Figure:
+) -> Figure:
     """Return the loss after one step over the step's size eta, beside the first-order line L - eta |g|^2.
 
     Args:
@@ -56,7 +56,7 @@ def loss_along(
 
 def step_sizes(
     etas: ArrayLike, losses: ArrayLike, start: float, chosen: float, *, x_title: str, y_title: str
-) -> go.Figure:
+) -> Figure:
     """Return the loss after one step over eta on a logarithmic axis, up to twice `start`, the loss without a step."""
     etas = np.asarray(etas, dtype=np.float64)
     figure = theme.base_figure(260, x_title=x_title, y_title=y_title)
@@ -81,7 +81,7 @@ def step_sizes(
 
 def two_sides(
     labels: Sequence[str], first: ArrayLike, second: ArrayLike, names: tuple[str, str], value_title: str
-) -> go.Figure:
+) -> Figure:
     """Return the norms of the two parts of some rows' gradient as pairs of bars."""
     figure = theme.base_figure(120 + 40 * len(labels), x_title=value_title)
     for name, values, colour in zip(names, (first, second), (INPUT_SIDE, OUTPUT_SIDE), strict=True):
@@ -113,7 +113,7 @@ def all_rows(
     *,
     x_title: str,
     y_title: str,
-) -> go.Figure:
+) -> Figure:
     """Return the norm of every row's two parts, rows sorted by the second; a part that is 0 has no point.
 
     Args:
@@ -155,7 +155,7 @@ def over_training(
     x_title: str,
     y_title: str,
     signed: bool = False,
-) -> go.Figure:
+) -> Figure:
     """Return quantities over the steps of a training.
 
     Args:
@@ -186,7 +186,7 @@ def over_training(
     return figure
 
 
-def touched(counts: ArrayLike, n_rows: int, *, names: tuple[str, str], x_title: str, y_title: str) -> go.Figure:
+def touched(counts: ArrayLike, n_rows: int, *, names: tuple[str, str], x_title: str, y_title: str) -> Figure:
     """Return the share of rows with a gradient over the tokens read: through the lookup, and through the head, all."""
     counts = np.asarray(counts)
     figure = theme.lines(

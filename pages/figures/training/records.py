@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.figure import Figure
 
 GRAMMAR = "#8A8F98"
 _TICKS = (0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.5, 2, 3, 5, 8, 20, 50, 100, 200, 500, 1000, 2000)  # of logarithmic axes
@@ -36,7 +36,7 @@ def curves(
     floor_name: str,
     x_title: str,
     y_title: str,
-) -> go.Figure:
+) -> Figure:
     """Return losses over steps, with the grammar's own loss as a line.
 
     Args:

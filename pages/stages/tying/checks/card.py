@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from pages.common import page
+from pages.figures.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -28,5 +27,5 @@ class Check:
     computation: str
     right: str
     move: page.Suggestion
-    chart: go.Figure | None = None
+    chart: Figure | None = None
     alt: str = ""
