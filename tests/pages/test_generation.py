@@ -118,7 +118,7 @@ def test_branches_keep_to_lanes_of_their_own() -> None:
     assert nodes.marker.symbol[3] == "diamond" and nodes.marker.symbol[1] == "circle"
     assert nodes.marker.line.color[4] == theme.OUTLINE != nodes.marker.line.color[3]
     assert (nodes.marker.cmin, nodes.marker.cmax) == (0, 1)
-    assert ends.x == (2,) and 0 < ends.y[0] < 0.5 and ends.text[0].strip() == "&lt;end&gt;"
+    assert ends.x == [2] and 0 < ends.y[0] < 0.5 and ends.text[0].strip() == "&lt;end&gt;"
 
 
 def test_curves_carry_their_numbers() -> None:
