@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import accumulate
 
 from lmcore.tokenizer import Tokenizer
 
@@ -34,28 +36,44 @@ def find_tokens(tokenizer: Tokenizer, text: str, n: int) -> list[int]:
     Upper and lower case are alike, and a space in front does not matter; shorter tokens come first. "#42" is the
     token with that id. When nothing contains the text, its own pieces are returned.
     """
+    return list(_find(tokenizer, text.encode("utf-8", "replace").decode("utf-8"), n))  # half a pair is in no token
+
+
+@lru_cache(maxsize=64)  # a page asks again each time it runs
+def _find(tokenizer: Tokenizer, text: str, n: int) -> tuple[int, ...]:
     number = text.removeprefix("#")
     if text.startswith("#") and number.isdecimal() and int(number) < tokenizer.vocab_size:
-        return [int(number)]
-    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is in no token
+        return (int(number),)
     bare = text.lower().strip().encode("utf-8")
     if not bare:
-        return []
+        return ()
     found: list[tuple[int, int, int]] = []
-    for token, plain in enumerate(_plain_tokens(tokenizer)):
-        if bare in plain:
-            stripped = plain.strip()
-            kind = 0 if stripped == bare else 1 if stripped.startswith(bare) else 2
-            found.append((kind, len(plain), token))
+    for token, plain in _containing(tokenizer, bare):
+        stripped = plain.strip()
+        kind = 0 if stripped == bare else 1 if stripped.startswith(bare) else 2
+        found.append((kind, len(plain), token))
     own = _ids(tokenizer, text) if not found else []
     best = single_token(tokenizer, text.strip())
     ranked = _unique([*([] if best is None else [best]), *(token for _kind, _length, token in sorted(found)), *own])
-    return ranked[:n]
+    return tuple(ranked[:n])
+
+
+def _containing(tokenizer: Tokenizer, bare: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the tokens that contain some UTF-8, with their lower-case bytes; one search through all of them joined."""
+    joined, ends = _joined(tokenizer)
+    place = joined.find(bare)
+    while place >= 0:
+        token = bisect_right(ends, place)
+        start = ends[token - 1] if token else 0
+        yield token, joined[start : ends[token] - 1]
+        place = joined.find(bare, ends[token])
 
 
 @lru_cache(maxsize=4)
-def _plain_tokens(tokenizer: Tokenizer) -> tuple[bytes, ...]:
-    return tuple(_lower(tokenizer.token_bytes(token)) for token in range(tokenizer.vocab_size))
+def _joined(tokenizer: Tokenizer) -> tuple[bytes, list[int]]:
+    """Return all tokens in lower case, each followed by a byte that no UTF-8 has, and where each ends after it."""
+    plain = [_lower(tokenizer.token_bytes(token)) for token in range(tokenizer.vocab_size)]
+    return b"\xff".join([*plain, b""]), list(accumulate(len(token) + 1 for token in plain))
 
 
 def _lower(token: bytes) -> bytes:
