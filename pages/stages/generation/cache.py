@@ -123,6 +123,8 @@ def _drawn(run: GenerationRun) -> None:
 
 
 def _draw(lm: LanguageModel, found: CacheComparison, everything: bool) -> None:
+    if not found.lengths:
+        return
     with_cache, without = _("with cache"), _("without")
     times, memory = st.columns([3, 2])
     with times:

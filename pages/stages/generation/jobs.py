@@ -13,7 +13,8 @@ from pages.common.text import _
 
 _JOBS = "generation.jobs"  # (name, what it was asked) -> the work, the latest last
 _MAX_JOBS = 12
-_REFRESH = 0.3  # seconds between two looks
+_REFRESH = 0.3  # seconds between two looks at how far the work is
+_REDRAW = 1.2  # seconds between two pictures: drawing one takes time from the work itself, as threads share Python
 _AT_ONCE = 0.4  # seconds; what is done by then never shows a bar
 
 Question = Hashable
@@ -76,12 +77,11 @@ def show(name: str, question: Question, share: Callable[[Any], float], draw: Cal
     job = find(name, question)
     if job is not None:
         running = job.running
-        st.fragment(_watch, run_every=_REFRESH if running else None)(job, running, share, draw)
+        st.fragment(_tell, run_every=_REFRESH if running else None)(job, running, share)
+        st.fragment(_picture, run_every=_REDRAW if running else None)(job, draw)
 
 
-def _watch(
-    job: Background[Any], was_running: bool, share: Callable[[Any], float], draw: Callable[[Any, bool], None]
-) -> None:
+def _tell(job: Background[Any], was_running: bool, share: Callable[[Any], float]) -> None:
     running, latest = job.running, job.latest
     if was_running and not running:
         st.rerun()  # the whole page: the button and what follows the picture have to know
@@ -94,5 +94,9 @@ def _watch(
         st.code(job.error, language=None, wrap_lines=True)
     elif job.stopped:
         st.caption(_("Stopped before the end; what was reached is shown."))
+
+
+def _picture(job: Background[Any], draw: Callable[[Any, bool], None]) -> None:
+    running, latest = job.running, job.latest  # in this order: what has ended is drawn whole
     if latest is not None:
         draw(latest, not running)
