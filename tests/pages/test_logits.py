@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 import lmcore
 from lmcore.corpus import Truth
+from pages.figures import attribution, lens
 from pages.figures import logits as figures
 from pages.stages.logits.tokens import parse
 from tests.pages.hostile import TEXTS
@@ -57,6 +58,16 @@ def test_a_text_means_a_token(text: str, token: str, how: str) -> None:
     assert parse(text, tokenizer) == (wanted, how)
 
 
+def test_a_long_text_names_some_of_its_tokens_on_the_axis() -> None:
+    for n, most in ((30, 30), (512, 20)):
+        tokens, ones = [f"{i}:x" for i in range(n)], np.ones(n)
+        bars = figures.surprisal(tokens, ones, None, ("Model", "Grammar"), ("Token", "bits"))
+        line = figures.followed(tokens, ones, range(n), ("x", "y"), "Rank")
+        for axis in (bars.layout.xaxis, line.layout.xaxis):
+            assert len(axis.ticktext) <= most
+            assert [tokens[place] for place in axis.tickvals] == axis.ticktext
+
+
 def test_an_id_means_itself_and_what_is_no_token_is_none() -> None:
     tokenizer = lmcore.builtin.tokenizer()
     assert parse("#42", tokenizer) == (42, "id")
@@ -88,7 +99,7 @@ def test_surprisal_leaves_impossible_tokens_empty() -> None:
 def test_the_curve_of_equal_logit_passes_through_the_target() -> None:
     cosines, lengths, length = np.array([0.5, 0.2, -0.1]), np.array([1.0, 3.0, 2.0]), 4.0
     logits = cosines * lengths * length
-    figure = figures.length_and_angle(cosines, lengths, ["a", "b", "c"], logits, length, [0], 1, ("x", "y", "z"))
+    figure = attribution.length_and_angle(cosines, lengths, ["a", "b", "c"], logits, length, [0], 1, ("x", "y", "z"))
     points, curve = figure.data[:2]
     np.testing.assert_array_equal(points.marker.color, logits)
     np.testing.assert_allclose(np.asarray(curve.x) * np.asarray(curve.y) * length, logits[1])
@@ -97,41 +108,43 @@ def test_the_curve_of_equal_logit_passes_through_the_target() -> None:
 
 
 def test_a_target_that_points_away_has_no_curve_but_is_marked() -> None:
-    figure = figures.length_and_angle([0.5, -0.2], [1.0, 2.0], ["a", "b"], [1.0, -0.8], 2.0, [0], 1, ("x", "y", "z"))
+    figure = attribution.length_and_angle(
+        [0.5, -0.2], [1.0, 2.0], ["a", "b"], [1.0, -0.8], 2.0, [0], 1, ("x", "y", "z")
+    )
     assert [trace.mode for trace in figure.data] == ["markers", "text", "markers"]
 
 
 def test_labels_that_would_cover_one_another_give_way_to_the_first() -> None:
     x, y = [0.9, 0.89, 0.1, 0.9], [1.0, 1.01, 1.0, 3.0]
-    figure = figures.length_and_angle(x, y, list("abcd"), x, 1.0, [0, 1, 2, 3], 0, ("x", "y", "z"))
+    figure = attribution.length_and_angle(x, y, list("abcd"), x, 1.0, [0, 1, 2, 3], 0, ("x", "y", "z"))
     (texts,) = [trace.text for trace in figure.data if trace.mode == "text"]
     assert list(texts) == ["a", "c", "d"]
 
 
 def test_lens_figures_keep_values_and_texts() -> None:
-    tokens = figures.lens_tokens([[0.2, 0.9]], [["<a>#3", "b#4"]], ["s"], ["x", "y"], ("Position", "P"))
+    tokens = lens.lens_tokens([[0.2, 0.9]], [["<a>#3", "b#4"]], ["s"], ["x", "y"], ("Position", "P"))
     assert tokens.data[0].customdata[0][0] == "&lt;a&gt;#3" and list(tokens.data[0].z[0]) == [0.2, 0.9]
     assert list(tokens.data[1].text) == ["&lt;a&gt;", "b"]
     long = [["今天天气真好#5", "#1#7", "whatever#123456", "x#0"] * 2]
-    brief = figures.lens_tokens([[0.5] * 8], long, ["s"], ["t"] * 8, ("Position", "P"))
+    brief = lens.lens_tokens([[0.5] * 8], long, ["s"], ["t"] * 8, ("Position", "P"))
     assert list(brief.data[1].text)[:4] == ["今天…", "#1", "what…", "x"]  # room for 5 Latin characters each
-    assert len(figures.lens_tokens([[0.5] * 16], [long[0] * 2], ["s"], ["t"] * 16, ("Position", "P")).data) == 1
-    ranks = figures.lens_ranks([[1, 1600]], 1600, ["s"], ["x", "y"], ("Position", "Rank"))
+    assert len(lens.lens_tokens([[0.5] * 16], [long[0] * 2], ["s"], ["t"] * 16, ("Position", "P")).data) == 1
+    ranks = lens.lens_ranks([[1, 1600]], 1600, ["s"], ["x", "y"], ("Position", "Rank"))
     np.testing.assert_allclose(ranks.data[0].z[0], [math.log(1600), 0.0])
     assert list(ranks.data[0].customdata[0]) == [1, 1600] and list(ranks.data[1].text) == ["1", "1,600"]
 
 
 def test_contributions_beyond_the_limit_are_one_bar_that_keeps_the_sum() -> None:
     values = np.array([3.0, -0.1, 0.2, -4.0])
-    figure = figures.contributions(values, ["a", "b", "c", "d"], "title", 2, "others")
+    figure = attribution.contributions(values, ["a", "b", "c", "d"], "title", 2, "others")
     assert list(figure.data[0].x) == pytest.approx([3.0, -4.0, 0.1])
     assert list(figure.layout.yaxis.ticktext) == ["a", "d", "others"]
     assert sum(figure.data[0].x) == pytest.approx(values.sum())
-    assert len(figures.contributions(values, ["a", "b", "c", "d"], "title", 4, "others").data[0].x) == 4
+    assert len(attribution.contributions(values, ["a", "b", "c", "d"], "title", 4, "others").data[0].x) == 4
 
 
 def test_the_grid_writes_rounded_values_and_is_centred_on_zero() -> None:
-    figure = figures.contribution_grid([[0.876, -0.117], [0.0, -0.001]], ["0", "1"], ["h", "mlp"], "title")
+    figure = attribution.contribution_grid([[0.876, -0.117], [0.0, -0.001]], ["0", "1"], ["h", "mlp"], "title")
     assert list(figure.data[1].text) == ["0.88", "−0.12", "0.00", "0.00"]
     assert (figure.data[0].zmin, figure.data[0].zmax) == (-0.876, 0.876)
 
@@ -139,7 +152,7 @@ def test_the_grid_writes_rounded_values_and_is_centred_on_zero() -> None:
 def test_labels_are_literal() -> None:
     for figure in (
         figures.next_tokens(TEXTS, np.ones(len(TEXTS)), None, ("", ""), None),
-        figures.contributions(np.ones(len(TEXTS)), TEXTS, "", 99, ""),
+        attribution.contributions(np.ones(len(TEXTS)), TEXTS, "", 99, ""),
     ):
         assert not any("<" in label for label in figure.data[0].customdata)
     followed = figures.followed(TEXTS, np.ones(len(TEXTS)), range(len(TEXTS)), ("x", "y"), "Rank")

@@ -9,7 +9,7 @@ from lmcore import ModelConfig
 from lmcore.analysis import QueryAttention, attention_of_query
 from pages.common import page
 from pages.common.text import _, ngettext, visible
-from pages.figures import blocks as figures
+from pages.figures import attention as figures
 from pages.figures.theme import fmt_logit, fmt_probability
 from pages.live.attention_text import attention_text
 from pages.stages.blocks.chosen import Chosen
