@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 
 from pages.common import bar, link
+from pages.common.headers import SecurityHeaders
 from pages.common.text import _
 
 ROOT = Path(__file__).parent
@@ -62,4 +64,4 @@ else:  # `streamlit run` imports it once, to serve it
     # A folder named pages makes Streamlit look for its older kind of pages first: whoever opened a link as the first
     # visitor of a fresh server would be told that the page does not exist.
     PagesManager.uses_pages_directory = False
-    app = st.App(__file__)
+    app = st.App(__file__, middleware=[Middleware(SecurityHeaders)])
