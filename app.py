@@ -8,9 +8,10 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.common import bar, link
+from pages.common import bar, link, presenter, share
 from pages.common.headers import SecurityHeaders
 from pages.common.text import _
+from pages.lessons import panel
 
 ROOT = Path(__file__).parent
 
@@ -37,10 +38,11 @@ def pages() -> list[st.Page]:
         for number, (name, title) in enumerate(stages(), start=1)
         if (ROOT / "pages" / "stages" / f"{name}.py").exists()
     ]
+    lessons = st.Page("pages/stages/lessons.py", title=_("Lessons"), url_path="lessons", icon=":material/school:")
     # Streamlit serves its default page at "/" only, and "/tokenization" has to work as a link too.
     first_script, first_title, _name = written[0]
     home = st.Page(first_script, title=first_title, url_path="home", default=True, visibility="hidden")
-    return [*(st.Page(script, title=title, url_path=name) for script, title, name in written), home]
+    return [*(st.Page(script, title=title, url_path=name) for script, title, name in written), lessons, home]
 
 
 def main() -> None:
@@ -50,11 +52,18 @@ def main() -> None:
     st.html(ROOT / "pages" / "common" / "style.css")
     with st.sidebar:
         bar.language_switch()
+        presenter.switch()
+        share.show()
     page = st.navigation(pages())
+    lesson = st.container()
     with st.container(key="prompt-bar"):
         bar.prompt_bar()
         bar.notes()
-    page.run()
+    with lesson:  # above the prompt bar, but it needs to know the model
+        waits = panel.show()
+    presenter.way_out()
+    if not waits:
+        page.run()
     link.publish()
 
 

@@ -6,7 +6,8 @@
   run into the address. Opening that address in a fresh browser, or after the server was restarted, gives the same
   page: the first `remember` of a session reads the address. Values that do not fit are replaced, and said.
 - The browser's Back and Forward change the page and lose nothing: the session's values stay.
-- A link inside the app sets values when it carries `apply=1` (see `widgets.try_next`).
+- A link inside the app sets values when it carries `apply=1` (see `page.try_next`); with `apply=fresh` all others go
+  back to what they are on a first visit, but for the language.
 
 Streamlit's own `bind="query-params"` is not used: it adds several history entries at each page change, after which
 Back shows defaults, it drops values out of range without a word, and st.switch_page raises.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NoReturn
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -25,7 +27,11 @@ _KEYS = "link.keys"  # the parameters of this run, in order
 _NOTES = "link.notes"  # key -> (value shown instead, what to tell the reader)
 _RUN = "link.run"  # how many runs have been published
 _APPLIED = "link.applied"  # the link whose values were taken last
+_KNOWN = "link.known"  # every parameter that the session has remembered
+_ADDRESS = "link.address"  # the parameters last published
 APPLY = "apply"
+FRESH = "fresh"
+_KEPT = ("lang", "present")  # how the reader reads: no lesson's business
 Parse = Callable[[str], Any]
 
 
@@ -38,7 +44,8 @@ def begin() -> None:
         st.session_state[_APPLIED] = None
     elif st.session_state.get(_APPLIED) != query:
         st.session_state[_APPLIED] = query
-        for key in query:
+        others = st.session_state.get(_KNOWN, set()) - {*_KEPT} if query[APPLY] == FRESH else set()
+        for key in {*query, *others}:
             st.session_state.pop(key, None)  # remember() reads it from the address anew
 
 
@@ -63,6 +70,7 @@ def remember(key: str, default: Any, parse: Parse = str) -> Any:
                 replace(key, default, text)
     if key not in st.session_state[_KEYS]:
         st.session_state[_KEYS].append(key)
+    st.session_state.setdefault(_KNOWN, set()).add(key)
     return st.session_state[key]
 
 
@@ -96,7 +104,14 @@ def publish() -> None:
     """End a run: write the values remembered in it into the address."""
     state = st.session_state
     state[_RUN] = state.get(_RUN, 0) + 1
-    show_in_address(state[_RUN], {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None})
+    state[_ADDRESS] = {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None}
+    show_in_address(state[_RUN], state[_ADDRESS])
+
+
+def address() -> str:
+    """Return the whole address of the page as it was at the end of the last run."""
+    origin = str(st.context.url or "http://localhost:8501/").partition("?")[0]
+    return f"{origin}?{urlencode(state)}" if (state := st.session_state.get(_ADDRESS)) else origin
 
 
 def stop() -> NoReturn:

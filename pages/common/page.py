@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import streamlit as st
 from plotly.basedatatypes import BaseFigure
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.common import link
+from pages.common import link, presenter, share
 from pages.common.text import _
 from pages.figures.figure import Figure
 
@@ -50,7 +51,7 @@ def figure(chart: Figure, key: str, alt: str) -> None:
     config = {
         "displaylogo": False,
         "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-        "toImageButtonOptions": {"format": "svg", "filename": key},
+        "toImageButtonOptions": {"format": share.picture_format(), "filename": key, "scale": 3},
     }
     st.plotly_chart(_AsItIs(chart), key=key, alt=alt, config=config)
 
@@ -65,6 +66,8 @@ class _AsItIs(BaseFigure):
         """Return the figure with the template that the browser fills with the page's colours."""
         spec = self._chart.spec()
         spec["layout"]["template"] = _template()
+        if presenter.is_on():
+            spec["layout"]["font"] = {"size": presenter.FONT_SIZE}
         return spec
 
 
@@ -73,33 +76,50 @@ def _template() -> dict[str, Any]:
     return plotly.io.templates[plotly.io.templates.default].to_plotly_json()
 
 
-def numbers_table(frame: pd.DataFrame, filename: str, formats: Mapping[str, str] | None = None) -> None:
-    """Show the numbers as a table that can be downloaded as CSV, where they have full precision.
+def numbers_table(
+    frame: pd.DataFrame,
+    filename: str,
+    formats: Mapping[str, str] | None = None,
+    as_json: Callable[[], str] | None = None,
+) -> None:
+    """Show the numbers as a table that can be downloaded as CSV and JSON, where they have full precision.
 
     Args:
         frame: the numbers; token text in it must have been through `visible`.
         filename: without its extension.
         formats: column -> "probability", "logit", "count", "number", or a printf format.
+        as_json: gives the JSON when it says more than the table's rows.
     """
+    if presenter.is_on():
+        return
     columns = {
         name: st.column_config.NumberColumn(format=_FORMATS.get(kind, kind)) for name, kind in (formats or {}).items()
     }
     percent = {name: frame[name] * 100 for name, kind in (formats or {}).items() if kind == "probability"}
     st.dataframe(frame.assign(**percent), hide_index=True, column_config=columns, key=f"{filename}.table")
-    st.download_button(
-        _("Download as CSV"),
+    with st.container(horizontal=True):
         # The mark at the start tells spreadsheets that the text is UTF-8.
-        frame.to_csv(index=False).encode("utf-8-sig"),
-        file_name=f"{filename}.csv",
-        mime="text/csv",
-        key=f"{filename}.csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+        download(_("Download as CSV"), f"{filename}.csv", lambda: frame.to_csv(index=False).encode("utf-8-sig"))
+        download(_("Download as JSON"), f"{filename}.json", as_json or (lambda: rows_as_json(frame)))
+
+
+def download(label: str, file_name: str, data: Callable[[], bytes | str]) -> None:
+    """Show a button that saves a file, which is made when it is pressed; the file's name is the button's key."""
+    mime = {"csv": "text/csv", "json": "application/json"}[file_name.rsplit(".", 1)[-1]]
+    st.download_button(
+        label, data, file_name, mime, key=file_name, on_click="ignore", icon=":material/download:"
+    )  # fmt: skip
+
+
+def rows_as_json(frame: pd.DataFrame) -> str:
+    """Return a table's rows as JSON, floats as they are; what is not a number is null."""
+    return json.dumps(json.loads(frame.to_json(orient="records", double_precision=15)), ensure_ascii=False, indent=1)
 
 
 def snippet(code: str) -> None:
     """Show the lines of Python that give the page's numbers, ready to copy and run; quote texts with `repr`."""
+    if presenter.is_on():
+        return
     st.subheader(_("The same in Python"), anchor=False)
     st.code(code.strip("\n"), language="python", wrap_lines=True)
 
@@ -118,15 +138,18 @@ class Suggestion:
 
 def try_next(*suggestions: Suggestion) -> None:
     """End the page with links to what is worth trying; one to a page that does not exist is left out."""
-    st.subheader(_("Try next"), anchor=False)
-    for suggestion in suggestions:
-        script = _STAGES / f"{suggestion.stage}.py"
-        if not script.exists():
-            continue
-        values = {key: link.as_text(value) for key, value in suggestion.state.items()}
-        st.page_link(
-            script,
-            label=suggestion.sentence,
-            icon=":material/arrow_forward:",
-            query_params={**values, link.APPLY: "1"} if values else None,
-        )
+    if presenter.is_on():
+        return
+    with st.container(key="try-next"):
+        st.subheader(_("Try next"), anchor=False)
+        for suggestion in suggestions:
+            script = _STAGES / f"{suggestion.stage}.py"
+            if not script.exists():
+                continue
+            values = {key: link.as_text(value) for key, value in suggestion.state.items()}
+            st.page_link(
+                script,
+                label=suggestion.sentence,
+                icon=":material/arrow_forward:",
+                query_params={**values, link.APPLY: "1"} if values else None,
+            )

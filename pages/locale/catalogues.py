@@ -1,7 +1,8 @@
 """Read the .po files: no build step, so what is in the repository is what is on screen.
 
 A language's catalogue is spread over domains: one .po file for each page with its figures (`blocks.po`), one for
-each live part, and `common.po` for the rest. They are looked up as one.
+each live part, one for what all pages show in front of an engine (`engines.po`), and `common.po` for the rest. They
+are looked up as one.
 """
 
 from __future__ import annotations
@@ -66,6 +67,10 @@ def is_translated(message: Message) -> bool:
 
 
 def _domain(path: Path) -> str:
-    """Return the domain of a source file: the name of its page or live part, or `common`."""
+    """Return the domain of a source file: the name of its page or live part, `engines`, or `common`."""
+    if path.stem == "engine" or path.stem.startswith("engine_") or path == ROOT / "pages" / "common" / "engines.py":
+        return "engines"
     parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts[:2] == ("pages", "lessons"):
+        return "lessons"
     return parts[2] if parts[1:2] in {("stages",), ("figures",), ("live",)} and len(parts) > 2 else "common"

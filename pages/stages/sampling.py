@@ -8,10 +8,11 @@ import streamlit as st
 import torch
 
 import lmcore
-from pages.common import link, page
+from pages.common import engines, link, page
 from pages.common.text import _
 from pages.live.sampling_lab import sampling_lab
-from pages.stages.sampling import drawing, engines, history, knobs, sources, tables, worked
+from pages.stages.sampling import drawing, engine, history, knobs, sources, tables, worked
+from pages.stages.sampling import engines as presets
 
 page.header(
     _("Sampling"),
@@ -19,7 +20,8 @@ page.header(
 )
 with st.container():  # however many elements are in it, what follows stays in its place and is not mounted anew
     knobs.remember()
-    source = sources.choose()
+    served = engines.chosen()
+    source = sources.choose() if served is None else engine.choose(served)
     edited = history.choose(source)
 source = replace(source, history=edited.history, history_code=edited.code)
 vocab_size = len(source.logits)
@@ -37,7 +39,7 @@ sampling_lab(
     history=source.history,
     on_settings=knobs.take,
 )
-if st.session_state["source"] == "worked":
+if served is None and st.session_state["source"] == "worked":
     worked.show()
 
 if knobs.is_refused():
@@ -52,18 +54,9 @@ st.subheader(_("The numbers"), anchor=False)
 if vocab_size > tables.MAX_ROWS:
     st.caption(_("The {n:,} most probable of {size:,} tokens.").format(n=tables.MAX_ROWS, size=vocab_size))
 frame, formats = tables.numbers(source, result)
-page.numbers_table(frame, "sampling", formats)
-st.download_button(
-    _("Download as JSON"),
-    tables.as_json(frame, settings, result),
-    file_name="sampling.json",
-    mime="application/json",
-    key="sampling.json",
-    on_click="ignore",
-    icon=":material/download:",
-)
+page.numbers_table(frame, "sampling", formats, lambda: tables.as_json(frame, settings, result))
 drawing.show(source, result)
-engines.show(source, settings)
+presets.show(source, settings)
 page.snippet(tables.snippet(source, settings))
 page.try_next(
     page.Suggestion(

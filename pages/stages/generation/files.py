@@ -9,7 +9,7 @@ from lmcore.generation import tree_file
 from lmcore.generation.background import Background
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree_file import Restored
-from pages.common import session
+from pages.common import page, session
 from pages.common.text import _, ngettext
 from pages.stages.generation import runs
 
@@ -25,14 +25,10 @@ def show(run: GenerationRun, prompt: Encoding) -> None:
     """Offer the tree as a file, and a place for one."""
     with st.expander(_("Save and open"), icon=":material/save:", expanded=bool(st.session_state.get(_REFUSED))):
         if run.tree.root.children and not run.running:
-            st.download_button(
+            page.download(
                 _("Save the tree as JSON"),
-                tree_file.to_json(run.tree, prompt.text, run.node, run.tip),
-                file_name="generation-tree.json",
-                mime="application/json",
-                key="generation.json",
-                on_click="ignore",
-                icon=":material/download:",
+                "generation-tree.json",
+                lambda: tree_file.to_json(run.tree, prompt.text, run.node, run.tip),
             )
         upload, paste = st.columns(2)
         upload.file_uploader(_("A tree saved as JSON"), type="json", key=_UPLOAD, max_upload_size=1)

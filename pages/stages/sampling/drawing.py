@@ -79,12 +79,4 @@ def _show_drawn(source: Source, result: Reshaped, drawn: torch.Tensor) -> None:
         st.caption(_("Tokens expected fewer than 5 times are pooled into one cell."))
     table = pd.DataFrame({"draw": range(1, n + 1), "id": drawn.tolist()})
     table["token"] = table["id"].map({token: visible(source.token(token)) for token in set(drawn.tolist())})
-    st.download_button(
-        _("Download the draws"),
-        table.to_csv(index=False).encode("utf-8-sig"),
-        file_name="draws.csv",
-        mime="text/csv",
-        key="sampling.draws.csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    page.download(_("Download the draws"), "draws.csv", lambda: table.to_csv(index=False).encode("utf-8-sig"))

@@ -1,0 +1,151 @@
+"""The lesson above the page: what the step says, its question, the answer once the reader has given one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from pages.common import link, session
+from pages.common.escape import visible
+from pages.common.text import _, language, markdown_literal
+from pages.figures.theme import fmt_bits, fmt_count, fmt_logit, fmt_probability
+from pages.lessons.lesson import Lesson, LessonError, Question, Step, find
+from pages.lessons.measures import Answer, Measure
+
+NAME, STEP = "lesson", "lesson.step"
+_ANSWERS = "lesson.answers"  # lesson -> step -> the choice made
+_FORMATS = {
+    **dict.fromkeys(("probability", "distance", "attention"), fmt_probability),
+    **dict.fromkeys(("tokens", "rank", "candidates", "parameters"), fmt_count),
+    **dict.fromkeys(("loss", "cosine"), fmt_logit),
+    "entropy": fmt_bits,
+}
+
+
+def answers(lesson: Lesson) -> dict[int, int]:
+    """Return the reader's choices so far in this session, by step from 0."""
+    return st.session_state.setdefault(_ANSWERS, {}).setdefault(lesson.name, {})
+
+
+def go(lesson: Lesson, index: int, *, revealed: bool = False) -> None:
+    """Turn to a step's page in the step's state; what was set elsewhere goes back to where it begins."""
+    step = lesson.steps[index]
+    state = {**step.state, **(step.reveal if revealed else {})}
+    query = {key: link.as_text(value) for key, value in state.items()}
+    st.switch_page(
+        Path(__file__).parent.parent / "stages" / f"{step.page}.py",
+        query_params={**query, NAME: lesson.name, STEP: str(index + 1), link.APPLY: link.FRESH},
+    )
+
+
+def show() -> bool:
+    """Show the step that the address names, if it names one; return whether the page is to wait for an answer."""
+    name = link.remember(NAME, None)
+    if name is not None:
+        try:
+            lesson = find(name)
+        except LessonError as error:
+            st.error(markdown_literal(str(error)))
+            return False
+        if lesson is None:
+            link.replace(NAME, None, name)
+    given = link.replaced(NAME)
+    if given is not None:
+        st.text(_("There is no lesson named {given}.").format(given=visible(given[:60])))
+    if name is None or lesson is None:
+        return False
+    last = len(lesson.steps)
+    number = link.remember(STEP, 1, int)
+    if not 1 <= number <= last:
+        link.replace(STEP, number := min(max(number, 1), last), number)
+    index = number - 1
+    with st.container(key="lesson", border=True):
+        return _show_step(lesson, index)
+
+
+def _show_step(lesson: Lesson, index: int) -> bool:
+    step, done = lesson.steps[index], answers(lesson)
+    code = language()
+    st.progress(
+        (index + 1) / len(lesson.steps),
+        _("{title} · step {n} of {last}").format(
+            title=lesson.title.in_language(code), n=index + 1, last=len(lesson.steps)
+        ),
+    )
+    st.markdown(step.say.in_language(code))
+    asks = step.question is not None and index not in done
+    chosen = None
+    if asks:
+        chosen = _ask(step.question, f"lesson.choice.{lesson.name}.{index}")
+    elif step.question is not None:
+        _show_answer(step, done[index])
+    waits = asks and not step.reveal
+    if waits:
+        st.caption(_("The page comes with the answer."))
+    with st.container(horizontal=True):
+        if asks and st.button(_("Answer"), type="primary", disabled=chosen is None, key="lesson.answer"):
+            done[index] = chosen
+            go(lesson, index, revealed=True)
+        _show_buttons(lesson, index)
+    return waits
+
+
+def _ask(question: Question, key: str) -> int | None:
+    code = language()
+    return st.radio(
+        question.text.in_language(code),
+        range(len(question.choices)),
+        format_func=lambda choice: question.choices[choice].text.in_language(code),
+        index=None,
+        key=key,
+    )
+
+
+def _show_answer(step: Step, chosen: int) -> None:
+    question, code = step.question, language()
+    st.markdown(f"**{question.text.in_language(code)}**")
+    try:
+        values = [_measured(step, measure) for measure in (question.measure, question.beside) if measure is not None]
+    except (ValueError, KeyError, IndexError) as error:
+        st.error(_("This cannot be measured here: {reason}").format(reason=markdown_literal(str(error))))
+        return
+    answer, beside = (*values, None)[:2]
+    right = [choice.is_right(answer, beside) for choice in question.choices]
+    for index, choice in enumerate(question.choices):
+        mark = "✓" if right[index] else "✗" if index == chosen else "·"
+        yours = " " + _("(your answer)") if index == chosen else ""
+        st.markdown(f"{mark} {choice.text.in_language(code)}{yours}")
+    told = _("Measured just now: **{answer}**.").format(answer=_shown(question.measure.name, answer))
+    if beside is not None:
+        told = _("Measured just now: **{answer}**, beside {beside}.").format(
+            answer=_shown(question.measure.name, answer), beside=_shown(question.beside.name, beside)
+        )
+    explained = "" if step.explain is None else " " + step.explain.in_language(code)
+    (st.success if right[chosen] else st.info)(told + explained)
+
+
+def _measured(step: Step, measure: Measure) -> Answer:
+    lm = session.language_model(measure.arguments.get("model") or step.state.get("model"))
+    with session.forward_lock():
+        return measure.value(lm, str(step.state.get("prompt", session.prompt())))
+
+
+def _shown(name: str, value: Answer) -> str:
+    return markdown_literal(value) if isinstance(value, str) else _FORMATS[name](value)
+
+
+def _show_buttons(lesson: Lesson, index: int) -> None:
+    if st.button(_("Back"), disabled=index == 0, key="lesson.back"):
+        go(lesson, index - 1)
+    if index + 1 == len(lesson.steps):
+        st.button(_("Finish"), key="lesson.finish", on_click=_leave)
+    elif st.button(_("Next step"), key="lesson.next"):
+        go(lesson, index + 1)
+    if st.button(_("Set up again"), key="lesson.again", help=_("The page as this step set it up.")):
+        go(lesson, index, revealed=index in answers(lesson))
+    st.button(_("Leave the lesson"), key="lesson.leave", type="tertiary", on_click=_leave)
+
+
+def _leave() -> None:
+    st.session_state.update({NAME: None, STEP: None})  # not removed: the address would bring them back
