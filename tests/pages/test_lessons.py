@@ -1,4 +1,4 @@
-"""Lessons: files that cannot be used are refused in a sentence, and every answer is measured and one choice is right."""
+"""Lessons: broken files are refused in a sentence; every answer is measured, and one choice is right."""
 
 import math
 from pathlib import Path
