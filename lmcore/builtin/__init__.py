@@ -42,8 +42,9 @@ class BuiltinModel:
         return FOLDER / f"{self.name}.snapshots.safetensors"
 
 
+@cache
 def tokenizer() -> Tokenizer:
-    """Return the tokenizer that all built-in models share."""
+    """Return the tokenizer that all built-in models share; one object, so that what is encoded with it is kept too."""
     return Tokenizer.from_file(FOLDER / "tokenizer.json")
 
 
