@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 import torch
 
-from lmcore.loading import split_dtype
-from pages.common import link, session
+from lmcore.loading import AvailableModel, split_dtype
+from pages.common import engines, link, session
 from pages.common.text import LANGUAGES, _, browser_language, markdown_literal, visible
 
 EXAMPLES = (
@@ -43,7 +45,7 @@ def prompt_bar() -> None:
     """Show the prompt, examples to choose from, and the models."""
     link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
     known = session.available_models()
-    names = tuple(known)
+    names = (*known, *engines.names())
     _remember_one_of("model", names, names[0])
     text, examples, models = st.columns([9, 4, 5], vertical_alignment="bottom")
     text.text_input(_("Prompt"), key="prompt", persist_state="session", autocomplete="off")
@@ -58,18 +60,26 @@ def prompt_bar() -> None:
     models.selectbox(
         _("Model"),
         names,
-        format_func=lambda name: name if known[name].installed else _("{name} · not installed").format(name=name),
+        format_func=lambda name: _title(name, known),
         key="model",
         persist_state="session",
-        help=known[st.session_state["model"]].description,
+        help=known[chosen].description if (chosen := st.session_state["model"]) in known else _("runs elsewhere"),
     )
+    if engines.broken():
+        st.text(_("The operator's list of engines could not be read; the server's log says why."))
     given = link.replaced("model")
     if given is not None:
         st.text(_("There is no model named {given}; showing {name}.").format(given=given[:60], name=names[0]))
 
 
+def _title(name: str, known: Mapping[str, AvailableModel]) -> str:
+    return name if name not in known or known[name].installed else _("{name} · not installed").format(name=name)
+
+
 def notes() -> None:
     """Say what a reader of this model's numbers must know: tokens in front of the text, weights of half precision."""
+    if engines.chosen() is not None:
+        return  # its pages say what was found about it
     lm = session.language_model()
     if len(session.prompt()) > session.MAX_CHARACTERS:
         return

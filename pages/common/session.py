@@ -26,7 +26,7 @@ import lmcore
 from lmcore import LanguageModel, Trace
 from lmcore.loading import LoadingCancelled, Progress
 from lmcore.tokenizer import Encoding, Tokenizer
-from pages.common import link
+from pages.common import engines, link
 from pages.common.forward import LARGEST_PASS, ForwardPasses, longest_traced
 from pages.common.models import Loading, Models
 from pages.common.text import _, markdown_literal, ngettext, visible
@@ -117,6 +117,8 @@ def _wait_for(name: str) -> LanguageModel:
     known = available_models().get(name)
     if known is not None and not known.installed:
         _say_not_installed(known)
+    if name in engines.names():
+        engines.needs_a_local_model(name)
     place = st.empty()
     while True:
         loading = _models().start(name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pages.common import page, session, widgets
+from pages.common import engines, link, page, session, widgets
 from pages.common.text import _
-from pages.stages.generation import cache, continuing, repetition, runs, search, writing
+from pages.stages.generation import cache, continuing, engine, repetition, runs, search, writing
 
 LARGER = "smollm2-135m-instruct"  # a model that has read so much that its circles tighten
 titles = {
@@ -15,6 +15,9 @@ titles = {
     "cache": _("KV cache"),
 }
 
+if (served := engines.chosen()) is not None:
+    engine.show(served)
+    link.stop()
 lm = session.language_model()
 page.header(
     _("Generation"),

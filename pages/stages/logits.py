@@ -7,9 +7,9 @@ import math
 import streamlit as st
 
 from lmcore.distribution import top
-from pages.common import page, session, widgets
+from pages.common import engines, link, page, session, widgets
 from pages.common.text import _
-from pages.stages.logits import dot_product, lens, next_token, parts, several, whole_text
+from pages.stages.logits import dot_product, engine, lens, next_token, parts, several, whole_text
 from pages.stages.logits.chosen import Chosen, scores_of
 from pages.stages.logits.tokens import token_field
 
@@ -17,6 +17,9 @@ VIEWS = ("next", "text", "several", "dot", "lens", "parts")
 names = (_("Next token"), _("Whole text"), _("Several texts"), _("h · e"), _("Logit lens"), _("Why this token"))
 titles = dict(zip(VIEWS, names, strict=True))
 
+if (served := engines.chosen()) is not None:
+    engine.show(served)
+    link.stop()
 page.header(
     _("LM head and logits"),
     _("The head turns each position's hidden state into one number for every token of the vocabulary: its logit."),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pages.common import page, session, widgets
+from pages.common import engines, link, page, session, widgets
 from pages.common.text import _
-from pages.stages.tokenization import compare, merges, names, search, special, tokens, toy, train
+from pages.stages.tokenization import compare, engine, merges, names, search, special, tokens, toy, train
 
 VIEWS = {
     "tokens": tokens.show,
@@ -27,6 +27,9 @@ titles = {
     "names": _("An id is a name"),
 }
 
+if (served := engines.chosen()) is not None:
+    engine.show(served)
+    link.stop()
 lm = session.language_model()
 page.header(
     _("Tokenization"),

@@ -1,0 +1,143 @@
+"""What an engine says may follow a text: its most probable tokens, as many as it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lmcore.distribution.partial import PartialDistribution
+from lmcore.engines.errors import EngineError
+
+_BY_ID = "token_id:"  # how vLLM names a token by its id, when asked to
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One token that may follow.
+
+    Attributes:
+        log_prob: the natural logarithm of its probability.
+        rank: its rank, from 1.
+        token_id: its id; None where the server names tokens by their text alone.
+        text: its text as the server writes it; "" while only the id is known, or where it is no whole character.
+    """
+
+    log_prob: float
+    rank: int
+    token_id: int | None = None
+    text: str = ""
+
+    @property
+    def name(self) -> int | str:
+        """What tells it from others: its id, or else its text."""
+        return self.text if self.token_id is None else self.token_id
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The most probable tokens after a text.
+
+    Attributes:
+        best: the tokens, the most probable first.
+        asked: how many were asked for.
+        merged: how many of these are missing because another one of the same text stands in their place.
+    """
+
+    best: tuple[Candidate, ...]
+    asked: int
+    merged: int = 0
+
+    def by_id(self, vocab_size: int) -> Tensor:
+        """Return the log-probabilities [vocab_size] by id, float32; -inf for those not told."""
+        found = torch.full((vocab_size,), -torch.inf)
+        ids = torch.tensor([each.token_id for each in self.best])
+        found[ids] = torch.tensor([each.log_prob for each in self.best])
+        return found
+
+    def partial(self, vocab_size: int) -> PartialDistribution:
+        """Return what follows from them about the whole distribution.
+
+        Raises:
+            ValueError: when some fell together, so that the rest are not known to be less probable.
+        """
+        if self.merged:
+            raise ValueError(f"{self.merged} of the {self.asked} tokens asked for fell together with others.")
+        return PartialDistribution(torch.tensor([each.log_prob for each in self.best]).double(), vocab_size)
+
+
+def candidates(given: Mapping[str, float], asked: int, drawn: str | None = None) -> Candidates:
+    """Read the tokens of one place as the OpenAI completions interface gives them: name -> log-probability.
+
+    A token named by its text hides others with the same text: bytes that are no whole characters are often all "".
+    How many fell together follows from how many are missing.
+
+    Args:
+        given: the log-probabilities by name.
+        asked: how many most probable ones were asked for; the token that came may stand beside them.
+        drawn: the name of the token that came, where it need not be one of those.
+
+    >>> found = candidates({"token_id:7": -0.5, "token_id:3": -2.0}, asked=1)
+    >>> [(each.token_id, each.rank) for each in found.best], found.merged
+    ([(7, 1)], 0)
+    >>> candidates({" a": -0.5, "": -2.0}, asked=5).merged
+    3
+    """
+    names = sorted(given, key=given.__getitem__, reverse=True)
+    by_text = not all(name.startswith(_BY_ID) for name in names)
+    if by_text and drawn is not None and names and names[-1] == drawn and len(names) <= asked:
+        names.pop()  # it may be there only because it came, in the place of one that fell together
+    names = names[:asked]
+    best = tuple(
+        Candidate(float(given[name]), rank, *((None, name) if by_text else (int(name.removeprefix(_BY_ID)),)))
+        for rank, name in enumerate(names, start=1)
+    )
+    return Candidates(best, asked, max(asked - len(best), 0) if by_text else 0)
+
+
+def id_of(name: str) -> int | None:
+    """Return the id in a token's name, None when it is a text.
+
+    >>> id_of("token_id:17"), id_of(" the")
+    (17, None)
+    """
+    number = name.removeprefix(_BY_ID)
+    return int(number) if number != name and number.isdigit() else None
+
+
+def choice_of(answer: Any, engine: str) -> Mapping[str, Any]:
+    """Return the one completion in an answer.
+
+    Raises:
+        EngineError: when it is not built like one.
+    """
+    try:
+        choice = answer["choices"][0]
+        if isinstance(choice, dict) and isinstance(choice.get("text", ""), str):
+            return choice
+    except (TypeError, KeyError, IndexError):
+        pass
+    raise EngineError("unreadable", f"{engine}: its answer is not a completion.")
+
+
+def log_probs_of(choice: Mapping[str, Any], engine: str) -> Mapping[str, Sequence[Any]]:
+    """Return a completion's log-probabilities: "tokens", "token_logprobs" and "top_logprobs", equally long.
+
+    Raises:
+        EngineError: when there are none, or they are built otherwise.
+    """
+    found = choice.get("logprobs")
+    names = ("tokens", "token_logprobs", "top_logprobs")
+    if not isinstance(found, dict) or not all(isinstance(found.get(name), list) for name in names):
+        raise EngineError("no log-probabilities", f"{engine}: its answer holds no log-probabilities.")
+    if len({len(found[name]) for name in names}) != 1:
+        raise EngineError("unreadable", f"{engine}: its log-probabilities do not fit its tokens.")
+    for place in found["top_logprobs"]:
+        if place is not None and not (
+            isinstance(place, dict) and all(isinstance(value, (int, float)) for value in place.values())
+        ):
+            raise EngineError("unreadable", f"{engine}: its log-probabilities are no numbers.")
+    return found

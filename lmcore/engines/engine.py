@@ -1,0 +1,257 @@
+"""A model that runs elsewhere: what it can do, its tokens, what it says comes next, and the text it writes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from lmcore.engines.candidates import Candidates, candidates, choice_of, log_probs_of
+from lmcore.engines.capabilities import PROBE, Capabilities, find_out
+from lmcore.engines.client import Client, Stream, submit
+from lmcore.engines.config import EngineConfig
+from lmcore.engines.errors import EngineError
+from lmcore.engines.pieces import Piece, Sampler, piece_of
+from lmcore.engines.prompt_scores import PromptToken, in_order, one_place_late, with_ids
+from lmcore.engines.tokens import ServerTokens, server_tokens
+
+T = TypeVar("T")
+Prompt = str | tuple[int, ...]
+
+CHECK_SECONDS = 30.0
+"""How long the model is taken to be the one it was, without asking again."""
+
+_KEPT = 256  # answers
+_AT_ONCE = 8  # small questions to one server
+_KEPT_TEXTS = 400_000  # ids; more than any vocabulary in use
+
+
+class Engine:
+    """One engine, shared by all sessions; nothing here holds a lock while a server is waited for, but its own first
+    questions.
+
+    Args:
+        config: which one.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.client = Client(config)
+        self.generation = 0
+        """How many times another model was found under the same name."""
+        self._finding = threading.Lock()
+        self._found: Capabilities | None = None
+        self._checked = 0.0
+        self._texts: dict[int, str] = {}
+        self._answers: OrderedDict[Hashable, Any] = OrderedDict()
+        self._answering = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """What the explorer calls it."""
+        return self.config.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do: asked once, and again after another model was found.
+
+        Raises:
+            EngineError: when it does not answer.
+        """
+        if self._found is None:
+            with self._finding:
+                if self._found is None:
+                    self._found = find_out(self.client)
+                    self._checked = time.monotonic()
+        return self._found
+
+    def check(self, after: float = CHECK_SECONDS) -> None:
+        """Make sure that it still serves the model it did, unless that was asked less than `after` seconds ago.
+
+        Raises:
+            EngineError: "model changed" once, when it does not; everything known of the old one is forgotten.
+        """
+        known = self.capabilities
+        if time.monotonic() - self._checked < after or known.names == "none":
+            return
+        self._checked = time.monotonic()
+        if known.is_same_model(self._candidates(PROBE, len(known.likely.best))):
+            return
+        self.generation += 1
+        with self._answering:
+            self._answers.clear()
+            self._texts.clear()
+        self._found = None
+        raise EngineError(
+            "model changed",
+            f"{self.name}: another model answers under the same name; what came before is the old one's.",
+        )
+
+    def tokenize(self, text: str) -> ServerTokens:
+        """Return a text in the server's tokens.
+
+        Raises:
+            EngineError: also for a server without a tokenizer to ask.
+        """
+        return self._kept(("tokens", text), lambda: self._tokenize(text))
+
+    def prompt(self, text: str) -> Prompt:
+        """Return what to send for a text: its ids where the server takes them, so that nothing is cut twice."""
+        return self.tokenize(text).ids if self.capabilities.takes_ids else text
+
+    def next(self, prompt: Prompt, n: int) -> Candidates:
+        """Return the n most probable tokens after a prompt; fewer where the server tells fewer apart.
+
+        Where it names tokens by their text, those of the same text fall together, and the ones behind them are no
+        longer known to be the most probable: then as many are asked for as can be told apart.
+
+        Args:
+            prompt: ids or a text.
+            n: how many; -1 for the whole vocabulary.
+        """
+        return self._kept(("next", prompt, n), lambda: self._next(prompt, n))
+
+    def prompt_scores(self, prompt: Prompt, n: int) -> tuple[tuple[PromptToken, ...], Candidates]:
+        """Return how each token of a prompt was foreseen, with the n most probable ones, and what may follow it.
+
+        Raises:
+            EngineError: also for a server that does not score prompts.
+        """
+        return self._kept(("scores", prompt, n), lambda: self._prompt_scores(prompt, n))
+
+    def texts(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each token alone; "" where it is none, or the server cannot be asked."""
+        row = self.capabilities.tokenizer
+        missing = [token_id for token_id in dict.fromkeys(ids) if token_id not in self._texts]
+        if missing and row is not None:
+            for token_id, text in zip(missing, submit(self._detokenized(missing)).result(), strict=True):
+                if len(self._texts) < _KEPT_TEXTS:
+                    self._texts[token_id] = text
+        return [self._texts.get(token_id, "") for token_id in ids]
+
+    def draw(self, prompt: Prompt, sampler: Sampler, n: int) -> list[Piece]:
+        """Let the server draw one token, or as many as make a whole character, and return them."""
+        body = {**self._body(prompt, n), **self._settings(sampler), "max_tokens": 1}
+        choice = choice_of(self.client.post("completions", body), self.name)
+        return piece_of(choice, n, self.name)
+
+    def stream(self, prompt: Prompt, sampler: Sampler, n: int, max_tokens: int) -> tuple[Stream, Iterator[Piece]]:
+        """Let the server draw up to `max_tokens` tokens; return the stream, to cancel, and the tokens it brings."""
+        body = {**self._body(prompt, n), **self._settings(sampler), "max_tokens": max_tokens, "stream": True}
+        stream = self.client.stream("completions", body)
+
+        def pieces() -> Iterator[Piece]:
+            for event in stream:
+                choice = choice_of(event, self.name)
+                if choice.get("logprobs") is None and not choice.get("text"):
+                    continue  # the last event of some servers only says why the text ended
+                yield from piece_of(choice, n, self.name)
+
+        return stream, pieces()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self.client.close()
+
+    def _tokenize(self, text: str) -> ServerTokens:
+        row = self.capabilities.tokenizer
+        if row is None:
+            raise EngineError("refused", f"{self.name}: it has no tokenizer that can be asked.")
+        path, field, ids_field, *_rest = row
+        answer = self.client.post(path, {"model": self.config.model, field: text, "return_token_strs": True})
+        ids = answer.get(ids_field) if isinstance(answer, dict) else None
+        if not isinstance(ids, list) or not all(isinstance(each, int) for each in ids):
+            raise EngineError("unreadable", f"{self.name}: its answer holds no token ids.")
+        written = answer.get("token_strs")
+        if not isinstance(written, list) or len(written) != len(ids):
+            written = None
+        return server_tokens(text, ids, written, self.texts(ids), lambda some: submit(self._text_of(some)).result())
+
+    async def _detokenized(self, ids: Sequence[int]) -> list[str]:
+        room = asyncio.Semaphore(_AT_ONCE)
+
+        async def text_of(token_id: int) -> str:
+            async with room:
+                return await self._text_of([token_id])
+
+        return list(await asyncio.gather(*map(text_of, ids)))
+
+    async def _text_of(self, ids: Sequence[int]) -> str:
+        row = self.capabilities.tokenizer
+        assert row is not None
+        *_rest, path, field = row
+        try:
+            answer = await self.client.request("POST", path, {"model": self.config.model, "tokens": list(ids)}, tries=1)
+        except EngineError as error:
+            if error.kind in ("failing", "refused"):  # llama-cpp-python fails at bytes that are no whole character
+                return ""
+            raise
+        text = answer.get(field) if isinstance(answer, dict) else None
+        return text if isinstance(text, str) else ""
+
+    def _next(self, prompt: Prompt, n: int) -> Candidates:
+        found = self._candidates(prompt, n)
+        if not found.merged or n < 0:
+            return found
+        low, high = 1, n  # the first alone is always told; of n some were not
+        best = self._candidates(prompt, 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            tried = self._candidates(prompt, middle)
+            low, high, best = (middle, high, tried) if not tried.merged else (low, middle, best)
+        return best
+
+    def _candidates(self, prompt: Prompt, n: int) -> Candidates:
+        # Greedy, so that the token that comes is among the most probable ones itself.
+        body = {**self._body(prompt, n), "max_tokens": 1, "temperature": 0.0}
+        told = log_probs_of(choice_of(self.client.post("completions", body), self.name), self.name)
+        if not told["top_logprobs"] or not told["top_logprobs"][0]:
+            raise EngineError("no log-probabilities", f"{self.name}: its answer holds no log-probabilities.")
+        place = told["top_logprobs"][0]
+        return candidates(place, len(place) if n < 0 else n)
+
+    def _prompt_scores(self, prompt: Prompt, n: int) -> tuple[tuple[PromptToken, ...], Candidates]:
+        kind = self.capabilities.prompt_scores
+        if kind == "none":
+            raise EngineError("no log-probabilities", f"{self.name}: it does not score the tokens of a prompt.")
+        body = {**self._body(prompt, n), "max_tokens": 1, "temperature": 0.0}
+        if kind == "by id":
+            choice = choice_of(self.client.post("completions", {**body, "prompt_logprobs": n}), self.name)
+            following = candidates(log_probs_of(choice, self.name)["top_logprobs"][0], n)
+            return with_ids(choice.get("prompt_logprobs"), self.name), following
+        choice = choice_of(self.client.post("completions", {**body, "echo": True}), self.name)
+        told = log_probs_of(choice, self.name)
+        following = self.next(prompt, n)
+        # Texts do not tell where the prompt ends: those of parts of characters are empty.
+        count = len(self.tokenize(prompt).ids) if isinstance(prompt, str) and self.capabilities.tokenizer else None
+        count = len(told["tokens"]) - 1 if count is None else count
+        return (in_order if kind == "by text" else one_place_late)(told, count, n), following
+
+    def _body(self, prompt: Prompt, n: int) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.config.model,
+            "prompt": prompt if isinstance(prompt, str) else list(prompt),
+            "logprobs": n,
+        }
+        if self.capabilities.names == "id":
+            body["return_tokens_as_token_ids"] = True
+        return body
+
+    def _settings(self, sampler: Sampler) -> Mapping[str, Any]:
+        return sampler.as_sent(self.capabilities.fields)
+
+    def _kept(self, key: Hashable, ask: Callable[[], T]) -> T:
+        key = (self.generation, key)
+        with self._answering:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        found = ask()
+        with self._answering:
+            self._answers[key] = found
+            while len(self._answers) > _KEPT:
+                self._answers.popitem(last=False)
+        return found

@@ -1,0 +1,68 @@
+"""What a server was found to do, on the page: what it can, what it cannot, and what the explorer makes of it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from lmcore.engines.capabilities import Capabilities
+from lmcore.engines.engine import Engine
+from pages.common import engines
+from pages.common.text import _, visible
+
+
+def find_out(engine: Engine) -> Capabilities:
+    """Return what an engine can do, asked when it was not yet, and make sure it still serves the same model."""
+
+    def ask() -> Capabilities:
+        engine.check()
+        return engine.capabilities
+
+    return engines.ask(engine, "capabilities", ask)
+
+
+def show(engine: Engine, found: Capabilities) -> None:
+    """Show what the server can do."""
+    with st.expander(_("What this server was found to do")):
+        st.table(pd.DataFrame(_rows(engine, found), columns=[_("asked"), _("found")]).set_index(_("asked")))
+        st.caption(
+            _("Found by a few requests of one token each, when {name} was first opened.").format(
+                name=f"**{engine.name}**"
+            )
+        )
+
+
+def _rows(engine: Engine, found: Capabilities) -> list[tuple[str, str]]:
+    unknown = _("it does not tell")
+    names = {
+        "id": _("by id"),
+        "text": _("by text: tokens of the same text fall together"),
+        "none": _("it returns none"),
+    }
+    scores = {
+        "by id": _("yes, by id, with the rank of every token"),
+        "by text": _("yes, by text, among the most probable ones"),
+        "by text, one place late": _("yes, by text and one place late: read so that they fit"),
+        "none": _("no"),
+    }
+    processed = {
+        True: _("processed: they follow the temperature"),
+        False: _("raw: the model's own, at T = 1"),
+        None: _("not found"),
+    }
+    most = f"{found.max_log_probs:,}"
+    if found.whole_vocabulary:
+        most = _("the whole vocabulary")
+    defaults = ", ".join(f"{name} {value:g}" for name, value in found.defaults.items() if value is not None)
+    return [
+        (_("model"), visible(engine.config.model)),
+        (_("context length"), f"{found.context_length:,}" if found.context_length else unknown),
+        (_("vocabulary size"), f"{found.vocab_size:,}" if found.vocab_size else unknown),
+        (_("prompt as token ids"), _("yes") if found.takes_ids else _("no: it is given text, which it cuts itself")),
+        (_("tokenizer to ask"), _("yes") if found.tokenizer else _("no")),
+        (_("log-probabilities"), names[found.names]),
+        (_("at most"), most),
+        (_("raw or processed"), processed[found.processed]),
+        (_("scores of the prompt's tokens"), scores[found.prompt_scores]),
+        (_("its sampler's own settings"), defaults or unknown),
+    ]

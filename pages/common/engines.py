@@ -1,0 +1,168 @@
+"""Engines in the pages: which one is chosen, asking it without holding anybody up, and what went wrong in words.
+
+A page that works in front of an engine says so by beginning with
+
+    if (engine := engines.chosen()) is not None:
+        view.show(engine)
+        link.stop()
+
+All others ask for `session.language_model()`, which tells the reader that they need a local model.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import streamlit as st
+
+from lmcore.engines.config import EngineConfig, configured
+from lmcore.engines.errors import EngineError
+from lmcore.loading import available
+from pages.common import link
+from pages.common.text import _, visible
+
+if TYPE_CHECKING:
+    from lmcore.engines.engine import Engine
+
+T = TypeVar("T")
+
+STAGES = ("tokenization", "logits", "sampling", "generation")
+"""The pages that work in front of an engine."""
+
+_AT_ONCE = 0.3  # seconds in which an answer needs no word that it is waited for
+
+
+@st.cache_resource(show_spinner=False)
+def _configured() -> tuple[tuple[EngineConfig, ...], bool]:
+    """The operator's engines, and whether their file could be read."""
+    try:
+        found = configured()
+        local = {model.name for model in available()}
+        if taken := next((engine.name for engine in found if engine.name in local), None):
+            raise ValueError(f"an engine is called {taken!r}, and so is a local model.")
+    except ValueError as error:  # the operator's to read: a user cannot mend it
+        logging.getLogger(__name__).error("no engines: %s", error)
+        return (), False
+    return found, True
+
+
+@st.cache_resource(show_spinner=False)
+def _engine(config: EngineConfig) -> Engine:
+    from lmcore.engines.engine import Engine  # brings in an HTTP library, which nobody needs without an engine
+
+    return Engine(config)
+
+
+@st.cache_resource(show_spinner=False)
+def _asked() -> dict[Hashable, Future[Any]]:
+    """What engines are being asked, for all sessions that wait for the same."""
+    return {}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the engines."""
+    return tuple(config.name for config in _configured()[0])
+
+
+def broken() -> bool:
+    """Whether the operator's file of engines could not be read."""
+    return not _configured()[1]
+
+
+def find(name: str) -> Engine | None:
+    """Return an engine by name; None for what is none, such as a local model."""
+    return next((_engine(config) for config in _configured()[0] if config.name == name), None)
+
+
+def chosen() -> Engine | None:
+    """Return the engine chosen in the bar; None when it is a local model."""
+    return find(st.session_state["model"])
+
+
+def ask(engine: Engine, question: Hashable, work: Callable[[], T]) -> T:
+    """Ask an engine and return its answer, telling the reader that it is waited for.
+
+    Whatever the reader does meanwhile ends the waiting, not the question: who asks the same again joins it. When the
+    engine fails, the page says how in one sentence and stops.
+
+    Args:
+        engine: which one.
+        question: what is asked, the same for the same answer.
+        work: asks.
+    """
+    key = (engine.name, engine.generation, question)
+    future = _asked().get(key)
+    if future is None:
+        future = _asked()[key] = Future()
+        threading.Thread(target=_run, args=(key, future, work), name="asking an engine", daemon=True).start()
+    place, since = st.empty(), time.monotonic()
+    while not _over(future, _AT_ONCE):
+        waited = _("Waiting for {name}: {n} s. Anything you click ends the waiting.")
+        place.caption(waited.format(name=f"**{engine.name}**", n=f"{time.monotonic() - since:.0f}"))
+    place.empty()
+    try:
+        return future.result()
+    except EngineError as error:
+        say(engine, error)
+        link.stop()
+
+
+def _over(future: Future[Any], seconds: float) -> bool:
+    try:
+        future.exception(seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _run(key: Hashable, future: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        found = work()
+    except BaseException as error:  # whatever it is, those who wait are told
+        _asked().pop(key, None)
+        future.set_exception(error)
+    else:
+        _asked().pop(key, None)
+        future.set_result(found)
+
+
+def say(engine: Engine, error: EngineError) -> None:
+    """Tell the reader what went wrong, in one sentence and in the server's own words where it has any."""
+    sentences = {
+        "no key": _("{name} needs a key that this explorer was not given; its operator has to set it."),
+        "unreachable": _("{name} is not reachable just now; nothing is lost, try again in a while."),
+        "slow": _("{name} has not answered for {seconds} seconds; nothing is lost, try again."),
+        "key refused": _("{name} refuses the explorer's key; its operator has to look after it."),
+        "no such model": _("{name} does not have the model it was configured with."),
+        "busy": _("{name} has too much to do just now and was asked several times in vain; try again in a while."),
+        "failing": _("{name} failed at this request; nothing is lost, try again."),
+        "broken off": _("{name} broke off in the middle of its answer; what had come is kept."),
+        "context too long": _("This text is longer than {name} reads; shorten it above: the text is kept."),
+        "unreadable": _("{name} answered with something that is not what its interface promises."),
+        "no log-probabilities": _("{name} returns no log-probabilities, so there is nothing to show here."),
+        "model changed": _("{name} now serves another model under the same name; what was drawn before is kept."),
+        "refused": _("{name} refuses this request."),
+    }
+    st.error(sentences[error.kind].format(name=f"**{engine.name}**", seconds=f"{engine.config.timeout:g}"))
+    if error.detail:
+        st.code(visible(error.detail), language=None, wrap_lines=True)
+
+
+def needs_a_local_model(name: str) -> NoReturn:
+    """Say that this page shows the inside of a model, which an engine keeps to itself, and stop it."""
+    st.info(
+        _(
+            "This page shows the inside of a model, so it needs a local model: {name} runs elsewhere and tells its "
+            "tokens and probabilities only. Choose a local model above, or one of the pages that work with it:"
+        ).format(name=f"**{name}**")
+    )
+    titles = (_("Tokenization"), _("LM head and logits"), _("Sampling"), _("Generation"))
+    with st.container(horizontal=True):
+        for stage, title in zip(STAGES, titles, strict=True):
+            st.page_link(f"pages/stages/{stage}.py", label=title, icon=":material/arrow_forward:")
+    link.stop()

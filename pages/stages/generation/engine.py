@@ -1,0 +1,146 @@
+"""Generation through a model that runs elsewhere: its server draws; step, run, stop, and branch from any candidate."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lmcore.engines.capabilities import Capabilities
+from lmcore.engines.engine import Engine
+from lmcore.engines.errors import EngineError
+from lmcore.engines.run import EngineRun
+from pages.common import engine_facts, engines, link, page, widgets
+from pages.common.text import _
+from pages.stages.generation import engine_branches, engine_line
+from pages.stages.generation.controls import MAX_SEED, PRESETS
+from pages.stages.tokenization.common import require_text
+
+_RUNS = "generation.engine.runs"  # (engine, its generation, prompt) -> run, the latest last
+MAX_RUNS = 12
+CODE = """
+from lmcore.engines.config import configured
+from lmcore.engines.engine import Engine
+from lmcore.engines.pieces import Sampler
+from lmcore.engines.run import EngineRun
+
+engine = Engine(next(config for config in configured() if config.name == {name!r}))
+run = EngineRun(engine, {prompt!r})
+run.sampler = Sampler(temperature={temperature:g}, top_k={top_k}, top_p={top_p:g}, seed={seed})
+run.max_new_tokens = {n}
+run.start()
+run.wait(60)
+print(run.text(run.node))
+for step in run.node.path():
+    print(step.piece.token_id, repr(step.piece.text), step.piece.log_prob, step.piece.rank)
+engine.close()
+"""
+
+
+def show(engine: Engine) -> None:
+    """Draw the page."""
+    page.header(
+        _("Generation"),
+        _("The server draws one token after the other; what it drew from is kept, and another one can be taken."),
+    )
+    text = require_text()
+    facts = engine_facts.find_out(engine)
+    engine_facts.show(engine, facts)
+    if facts.names == "none":
+        st.info(_("{name} returns no log-probabilities.").format(name=f"**{engine.name}**"))
+        link.stop()
+    page.equation(r"t_{n+1} \sim \mathrm{reshape}\big(P(\cdot \mid t_1, \dots, t_n)\big)")
+    run = current(engine, text)
+    left, right = page.workbench()
+    with left:
+        _controls(run, facts)
+    with right:
+        _buttons(run)
+        engine_line.live(run)
+    engine_branches.show(run)
+    sampler = run.sampler
+    page.snippet(
+        CODE.format(
+            name=engine.name,
+            prompt=text,
+            temperature=sampler.temperature,
+            top_k=sampler.top_k,
+            top_p=sampler.top_p,
+            seed=sampler.seed,
+            n=run.max_new_tokens,
+        )
+    )
+    page.try_next(
+        page.Suggestion(_("Greedy: does it fall into a circle?"), "generation", {"temperature": 0.0}),
+        page.Suggestion(_("The usual pairing: temperature 0.8 and top-p 0.9"), "generation", PRESETS["usual"]),
+        page.Suggestion(_("What is known of the distribution behind the first token"), "sampling"),
+    )
+
+
+def current(engine: Engine, text: str) -> EngineRun:
+    """Return the run of this prompt and engine: a new one, or the one the reader left."""
+    runs: dict[tuple[str, int, str], EngineRun] = st.session_state.setdefault(_RUNS, {})
+    key = (engine.name, engine.generation, text)
+    if key not in runs:
+        runs[key] = engines.ask(engine, ("run", text, id(runs)), lambda: EngineRun(engine, text))
+    for other, run in runs.items():
+        if other != key:
+            run.stop()
+    runs[key] = runs.pop(key)
+    for old in list(runs)[:-1]:
+        if not runs[old].root.children or len(runs) > MAX_RUNS:
+            del runs[old]
+    return runs[key]
+
+
+def _controls(run: EngineRun, facts: Capabilities) -> None:
+    size = facts.vocab_size or 1000
+    temperature = widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
+    top_k = 0
+    if facts.has("top_k"):
+        top_k = widgets.slider("top_k", "top-k", 0, min(size, 200), 0, help=_("0 is off."))
+    top_p = widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
+    seed = widgets.number("seed", _("Seed"), 0, MAX_SEED, 0, help=_("Of the server's own generator."))
+    run.sampler = type(run.sampler)(temperature, top_k, top_p, seed)
+    run.max_new_tokens = widgets.slider("max_new_tokens", _("New tokens at most"), 1, 200, 50)
+    st.caption(
+        _("The server draws, under these settings; whatever else it would reshape by is turned off.")
+        + " "
+        + (
+            _("It is given the very tokens that came.")
+            if run.by_ids
+            else _("It takes text, not ids: one token at a time is asked for, and the text is cut anew each time.")
+        )
+    )
+
+
+def _buttons(run: EngineRun) -> None:
+    """Draw what moves the generation."""
+    step, go, restart = st.columns(3)
+    can_grow = not run.end
+    actions = {"step": run.step, "run": run.start, "stop": run.stop, "restart": lambda: run.go_to(run.root)}
+
+    def act(action: str) -> None:
+        st.session_state[engine_line.SELECTED] = None
+        run.error = None
+        try:
+            actions[action]()
+        except EngineError as error:
+            run.error = error
+
+    def button(column, label: str, action: str, icon: str, enabled: bool = True, primary: bool = False) -> None:  # noqa: ANN001
+        column.button(
+            label,
+            key=f"generation.engine.{action}",
+            icon=f":material/{icon}:",
+            disabled=not enabled,
+            type="primary" if primary else "secondary",
+            width="stretch",
+            on_click=act,
+            args=(action,),
+        )
+
+    button(step, _("Step"), "step", "skip_next", can_grow and not run.running)
+    if run.running:
+        button(go, _("Stop"), "stop", "stop", primary=True)
+    else:
+        button(go, _("Run"), "run", "play_arrow", can_grow, primary=True)
+    button(restart, _("Back to the prompt"), "restart", "first_page", run.node.parent is not None)

@@ -1,0 +1,140 @@
+"""The text that a server draws, and what the chosen token was drawn from: redrawn while it runs."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from lmcore.engines.candidates import Candidate
+from lmcore.engines.errors import EngineError
+from lmcore.engines.pieces import Piece
+from lmcore.engines.run import EngineRun, ServedNode
+from pages.common import engines
+from pages.common.text import _, markdown_literal, visible
+from pages.figures.theme import fmt_bits, fmt_probability
+from pages.live.generated_text import TextToken, generated_text
+from pages.stages.generation.line import FULL_COLOUR_BITS, REFRESH
+
+SELECTED = "generation.engine.selected"  # the node whose candidates are shown; None for the latest
+SHOWN = 10  # candidates that can be taken
+
+
+def live(run: EngineRun) -> None:
+    """Draw the text and the candidates, again and again while it runs."""
+    running = run.running
+    st.fragment(_draw, run_every=REFRESH if running else None)(run, running)
+
+
+def token_label(node: ServedNode) -> str:
+    """Return a token's text, or what stands for one that is no whole character by itself."""
+    assert node.piece is not None
+    if node.piece.text:
+        return visible(node.piece.text)
+    return "⟨…⟩" if node.piece.token_id is None else f"⟨{node.piece.token_id}⟩"
+
+
+def _draw(run: EngineRun, was_running: bool) -> None:
+    running = run.running
+    node = run.node  # read first: a run moves on, and the branch in view goes at least as far
+    path = run.tip.path()
+    tokens = [TextToken(run.prompt_text.encode("utf-8", "surrogatepass"), _("prompt"), kind="prompt")]
+    tokens += [_token(step, index >= node.depth) for index, step in enumerate(path)]
+    selected = _selected(run, path)
+    generated_text(
+        tokens,
+        key="generation.engine.text",
+        label=_("The text so far; choose a token"),
+        selected=None if selected is None else selected.depth,
+        on_select=lambda index: st.session_state.update({SELECTED: path[index - 1] if index else None}),
+    )
+    _status(run, running)
+    lines = [visible(part).replace("␣", " ") for part in (run.prompt_text + run.text(node)).split("\n")]
+    st.code("\n".join(lines), language=None, wrap_lines=True)
+    if was_running and not running:
+        st.rerun()  # the buttons and the branches have to know
+    if selected is not None:
+        _candidates(run, selected)
+
+
+def _selected(run: EngineRun, path: list[ServedNode]) -> ServedNode | None:
+    wanted = st.session_state.get(SELECTED)
+    if wanted in path:
+        return wanted
+    return run.node if run.node.parent is not None else path[0] if path else None
+
+
+def _token(step: ServedNode, ahead: bool) -> TextToken:
+    assert step.piece is not None
+    kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
+    label = token_label(step).encode()
+    if step.piece.log_prob is None:
+        return TextToken(label, "?", 0.0, _("its probability is not told"), kind)
+    bits = -step.piece.log_prob / math.log(2)
+    rank = f"{step.piece.rank:,}" if step.piece.rank else _("beyond {n}").format(n=len(step.piece.among.best))
+    hint = _("P {p}, rank {rank}, {bits}").format(
+        p=fmt_probability(math.exp(step.piece.log_prob)), rank=rank, bits=fmt_bits(bits)
+    )
+    return TextToken(label, f"{bits:.1f}", min(max(bits / FULL_COLOUR_BITS, 0.0), 1.0), hint, kind)
+
+
+def _status(run: EngineRun, running: bool) -> None:
+    count = _("{n} of at most {limit} new tokens.").format(n=run.node.depth, limit=run.max_new_tokens)
+    ends = {
+        "text ended": _("The server ended the text here."),
+        "max_new_tokens": _("As many new tokens as allowed; raise the limit to go on."),
+        "": _("Running …") if running else "",
+    }
+    if run.tip is not run.node and not running:
+        st.caption(count + " " + _("What follows the present place is kept, greyed."))
+    else:
+        st.caption(count + " " + ends[run.end])
+    if run.error is not None:
+        engines.say(run.engine, run.error)
+
+
+def _candidates(run: EngineRun, selected: ServedNode) -> None:
+    """Show what the chosen token was drawn from, each to be taken instead."""
+    piece, parent = selected.piece, selected.parent
+    assert piece is not None and parent is not None
+    best = piece.among.best[:SHOWN]
+    texts = _texts(run, best)
+    st.markdown(
+        _("**Instead of** {token}: take another one and go on from there. The probabilities are the model's, at T = 1.")
+        .format(token=markdown_literal(token_label(selected)))
+    )  # fmt: skip
+    with st.container(horizontal=True):
+        for number, (each, text) in enumerate(zip(best, texts, strict=True)):
+            came = each.name == (piece.text if piece.token_id is None else piece.token_id)
+            shown = markdown_literal(text) if text and "\ufffd" not in text else f"⟨{each.token_id or '…'}⟩"
+            st.button(
+                f"{shown} {fmt_probability(math.exp(each.log_prob))}",
+                key=f"generation.engine.take.{number}",
+                type="primary" if came else "secondary",
+                disabled=run.running or not run.can_take(each),
+                on_click=_take,
+                args=(run, parent, each, piece),
+            )
+    if piece.among.merged:
+        st.caption(
+            _("{n} of the {asked} asked for fell together with others of the same text.").format(
+                n=piece.among.merged, asked=piece.among.asked
+            )
+        )
+
+
+def _take(run: EngineRun, parent: ServedNode, candidate: Candidate, piece: Piece) -> None:
+    try:
+        run.take(parent, candidate, piece.among)
+    except EngineError as error:
+        run.error = error
+    st.session_state[SELECTED] = None
+
+
+def _texts(run: EngineRun, best: tuple[Candidate, ...]) -> list[str]:
+    ids = [each.token_id for each in best if each.token_id is not None]
+    try:
+        known = dict(zip(ids, run.engine.texts(ids), strict=True))
+    except EngineError:  # the ids are enough to go on with
+        known = {}
+    return [known.get(each.token_id, "") if each.token_id is not None else each.text for each in best]

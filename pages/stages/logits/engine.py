@@ -1,0 +1,228 @@
+"""The logits page in front of a model that runs elsewhere: what its server says of every token of the prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from lmcore.engines.candidates import Candidates
+from lmcore.engines.capabilities import Capabilities
+from lmcore.engines.engine import Engine, Prompt
+from lmcore.engines.prompt_scores import PromptToken
+from pages.common import engine_facts, engines, link, page, widgets
+from pages.common.text import _, visible
+from pages.figures import logits as figures
+from pages.figures.theme import fmt_bits, fmt_probability
+from pages.live.generated_text import TextToken, generated_text
+from pages.stages.logits import engine_same_weights
+from pages.stages.tokenization.common import require_text
+
+FULL_COLOUR_BITS = 16.0
+CODE = """
+from lmcore.engines.config import configured
+from lmcore.engines.engine import Engine
+
+engine = Engine(next(config for config in configured() if config.name == {name!r}))
+tokens, following = engine.prompt_scores(engine.prompt({prompt!r}), {n})
+for token in tokens:
+    print(token.token_id, repr(token.text), token.log_prob, token.rank)
+print(following.best)
+engine.close()
+"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prompt's scores, and a label for each of its tokens and candidates."""
+
+    tokens: tuple[PromptToken, ...]
+    following: Candidates
+    labels: list[str]
+
+
+def show(engine: Engine) -> None:
+    """Draw the page."""
+    page.header(
+        _("LM head and logits"),
+        _("What the server tells of the scores: how each token was foreseen, and the most probable next ones."),
+    )
+    text = require_text()
+    facts = engine_facts.find_out(engine)
+    engine_facts.show(engine, facts)
+    size = f"{facts.vocab_size}" if facts.vocab_size else "V"
+    page.equation(
+        r"\ln P(t \mid t_0 \ldots t_{i-1}) = z_t - \ln \sum_{j=1}^{" + size + r"} e^{z_j}, \qquad "
+        rf"\text{{{_('told for')}}}\ N \le {facts.max_log_probs}"
+    )
+    st.caption(_("A server tells log-probabilities, not logits: the two differ by one number for each position."))
+    titles = {"text": _("Every position"), "next": _("Next token")}
+    if engine.config.weights:
+        titles["same"] = _("Same weights, two places")
+    view = widgets.choice("logits.engine", _("Look at"), list(titles), "text", format_func=titles.__getitem__)
+    if view == "same":
+        engine_same_weights.show(engine, text)
+    else:
+        n = widgets.slider("logits.n", _("Tokens shown"), 3, 30, 8) if view == "next" else 5
+        asked = scores(engine, facts, text, min(n, facts.max_log_probs))
+        if view == "next":
+            _next(engine, asked, n)
+        else:
+            _every(engine, asked)
+        page.snippet(CODE.format(name=engine.name, prompt=text, n=min(n, facts.max_log_probs)))
+    page.try_next(
+        page.Suggestion(_("Reshape this distribution with temperature, top-k and top-p."), "sampling"),
+        page.Suggestion(_("Let the server go on from here: generation with branches"), "generation"),
+    )
+
+
+def scores(engine: Engine, facts: Capabilities, text: str, n: int) -> Asked:
+    """Return how the prompt's tokens were foreseen, or say why nobody tells, and stop the page."""
+    if facts.prompt_scores == "none":
+        st.info(_("{name} does not score the tokens of a prompt.").format(name=f"**{engine.name}**"))
+        link.stop()
+
+    def ask() -> Asked:
+        prompt: Prompt = engine.prompt(text)
+        tokens, following = engine.prompt_scores(prompt, n)
+        labels = [visible(each.text) for each in tokens]
+        if facts.tokenizer is not None:
+            found = engine.tokenize(text)
+            if len(found.ids) == len(tokens):
+                labels = [
+                    visible(known if known is not None else told) or label
+                    for known, told, label in zip(found.tokens, found.texts, labels, strict=True)
+                ]
+        return Asked(tokens, following, [label or part_label() for label in labels])
+
+    return engines.ask(engine, ("logits page", text, n), ask)
+
+
+def part_label() -> str:
+    """Return what stands for a token that is only a part of a character and whose bytes are not told."""
+    return _("⟨part of a character⟩")
+
+
+def candidate_labels(engine: Engine, found: Candidates) -> list[str]:
+    """Return a label for each candidate: its text, its id where there is one."""
+    ids = [each.token_id for each in found.best if each.token_id is not None]
+    texts = dict(zip(ids, engine.texts(ids), strict=True))
+    labels = []
+    for each in found.best:
+        text = texts.get(each.token_id, "") if each.token_id is not None else each.text
+        shown = visible(text) if text and "\ufffd" not in text else part_label()
+        labels.append(shown if each.token_id is None else f"{shown} · {each.token_id}")
+    return labels
+
+
+def _next(engine: Engine, asked: Asked, n: int) -> None:
+    found = asked.following
+    labels = engines.ask(engine, ("labels", found), lambda: candidate_labels(engine, found))
+    probs = [math.exp(each.log_prob) for each in found.best]
+    page.figure(
+        figures.next_tokens(labels, probs, None, ("", ""), None),
+        "next-tokens",
+        _("Bars: the probability of the most probable next tokens."),
+    )
+    st.caption(
+        _("The others share {rest}. These probabilities are exact: they are the server's own.").format(
+            rest=fmt_probability(max(0.0, 1 - sum(probs)))
+        )
+    )
+    if len(found.best) < n:
+        _say_merged(engine)
+    frame = pd.DataFrame(
+        {
+            _("Rank"): [each.rank for each in found.best],
+            _("Token"): labels,
+            "id": pd.array([each.token_id for each in found.best], dtype="Int64"),
+            "ln P": [each.log_prob for each in found.best],
+            "P": probs,
+        }
+    )
+    page.numbers_table(frame, "next-tokens", {"P": "probability", "ln P": "logit"})
+
+
+def _say_merged(engine: Engine) -> None:
+    st.caption(
+        _(
+            "{name} names tokens by their text, so those of the same text, such as parts of characters, fall together: "
+            "only the tokens up to the first such case are told apart."
+        ).format(name=f"**{engine.name}**")
+    )
+
+
+def _every(engine: Engine, asked: Asked) -> None:
+    told = [each.log_prob for each in asked.tokens[1:]]
+    known = [value for value in told if value is not None]
+    if len(asked.tokens) < 2:
+        st.info(_("One token alone has no surprisal: nothing foresees the first. Type more above."))
+    else:
+        _coloured(asked)
+    if known and len(known) == len(told):
+        loss = -math.fsum(known) / len(known)
+        left, right, _rest = st.columns(3)
+        left.metric(_("Loss (nats per token)"), f"{loss:.4f}", help=_("The mean of −ln P over the tokens that came."))
+        right.metric(_("Perplexity"), f"{math.exp(loss):.3f}", help="exp(loss)")
+        page.figure(
+            figures.surprisal(
+                asked.labels[1:],
+                [-value / math.log(2) for value in known],
+                None,
+                ("", ""),
+                (_("Token that came"), _("Surprisal (bits)")),
+            ),
+            "surprisal",
+            _("Bars: the surprisal of each token that came, in bits."),
+        )
+    elif told:
+        st.caption(
+            _(
+                "{name} tells the probability of {known} of the {n} tokens that came: the others were not among the "
+                "most probable ones, or are no whole characters. Loss and perplexity need all of them."
+            ).format(name=f"**{engine.name}**", known=len(known), n=len(told))
+        )
+    st.subheader(_("Every position"), anchor=False)
+    page.numbers_table(*table(asked))
+
+
+def _coloured(asked: Asked) -> None:
+    hint, unknown = _("P {p}, rank {rank}, {bits}"), _("not told")
+    shown = [TextToken(asked.labels[0].encode(), kind="prompt")]
+    for token, label in zip(asked.tokens[1:], asked.labels[1:], strict=True):
+        if token.log_prob is None:
+            shown.append(TextToken(label.encode(), "?", 0.0, unknown))
+            continue
+        bits = -token.log_prob / math.log(2)
+        told = hint.format(p=fmt_probability(math.exp(token.log_prob)), rank=f"{token.rank:,}", bits=fmt_bits(bits))
+        shown.append(TextToken(label.encode(), f"{bits:.1f}", min(bits / FULL_COLOUR_BITS, 1.0), told))
+    generated_text(shown, key="engine.coloured", label=_("The coloured text"))
+    st.caption(
+        _("The fuller the colour, the more bits the token surprised by; full is {n:g} bits.").format(n=FULL_COLOUR_BITS)
+    )
+
+
+def table(asked: Asked) -> tuple[pd.DataFrame, str, dict[str, str]]:
+    """Return one row a position, the file's name, and the columns' formats."""
+    columns: dict[str, Sequence[object]] = {
+        _("Position"): range(len(asked.tokens)),
+        _("Token"): asked.labels,
+        "id": pd.array([each.token_id for each in asked.tokens], dtype="Int64"),
+        _("Rank"): pd.array([each.rank for each in asked.tokens], dtype="Int64"),
+        "P": [math.nan if each.log_prob is None else math.exp(each.log_prob) for each in asked.tokens],
+        "ln P": [math.nan if each.log_prob is None else each.log_prob for each in asked.tokens],
+    }
+    for n in range(3):
+        best = [
+            each.foreseen.best[n] if each.foreseen is not None and n < len(each.foreseen.best) else None
+            for each in asked.tokens
+        ]
+        columns[_("Foreseen {n}").format(n=n + 1)] = [
+            "" if each is None else visible(each.text) or part_label() for each in best
+        ]
+        columns[f"P {n + 1}"] = [math.nan if each is None else math.exp(each.log_prob) for each in best]
+    formats = {name: "probability" for name in columns if name == "P" or name.startswith("P ")}
+    return pd.DataFrame(columns), "positions", {**formats, "ln P": "logit"}

@@ -1,0 +1,111 @@
+"""The same weights in two places: the most probable next tokens by lmcore and by an engine, and how far apart."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from lmcore.distribution import log_softmax
+from lmcore.engines.agreement import Agreement, agreement
+from lmcore.engines.engine import Engine
+from pages.common import engines, link, page, session
+from pages.common.text import _, markdown_literal, visible
+from pages.figures import logits as figures
+from pages.figures.theme import fmt_probability
+
+N = 20
+CODE = """
+import lmcore
+from lmcore.distribution import log_softmax
+from lmcore.engines.agreement import agreement
+from lmcore.engines.config import configured
+from lmcore.engines.engine import Engine
+
+lm = lmcore.load({weights!r})
+engine = Engine(next(config for config in configured() if config.name == {name!r}))
+ids = lm.tokenizer.encode({prompt!r}).ids
+found = agreement(engine.next(engine.prompt({prompt!r}), {n}), log_softmax(lm(ids)[-1]), lm.tokenizer)
+print(found.largest_difference)
+engine.close()
+"""
+
+
+def show(engine: Engine, text: str) -> None:
+    """Draw the view."""
+    name = engine.config.weights
+    st.markdown(
+        _("{local} here and {served} elsewhere have the same weights: what follows this prompt, by each.").format(
+            local=markdown_literal(name), served=f"**{engine.name}**"
+        )
+    )
+    lm = session.language_model(name)
+    ids = lm.tokenizer.encode(text).ids
+    if not 1 <= len(ids) <= lm.config.context_length:
+        st.info(_("{name} cannot read this prompt.").format(name=markdown_literal(name)))
+        link.stop()
+    _say_ids(engine, text, ids)
+    n = min(N, engine.capabilities.max_log_probs)
+    served = engines.ask(engine, ("next", text, n), lambda: engine.next(engine.prompt(text), n))
+    found = agreement(served, log_softmax(session.logits(ids, name)[-1]), lm.tokenizer)
+    if not found.rows:
+        st.info(_("None of the server's tokens can be told apart by its text, so there is nothing to compare."))
+        link.stop()
+    _picture(found, name, engine)
+    page.snippet(CODE.format(weights=name, name=engine.name, prompt=text, n=n))
+
+
+def _say_ids(engine: Engine, text: str, ids: list[int]) -> None:
+    if engine.capabilities.tokenizer is None:
+        return
+    theirs = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text)).ids
+    if list(theirs) == ids:
+        st.caption("✓ " + _("Both cut the prompt into the same {n} ids.").format(n=len(ids)))
+    else:
+        st.caption("✗ " + _("The two cut the prompt differently, so the numbers below answer different questions."))
+
+
+def _picture(found: Agreement, name: str, engine: Engine) -> None:
+    labels = [f"{visible(row.token)} · {row.token_id}" for row in found.rows]
+    page.figure(
+        figures.next_tokens(
+            labels,
+            [math.exp(row.here) for row in found.rows],
+            [math.exp(row.there) for row in found.rows],
+            (name, engine.name),
+            None,
+        ),
+        "same-weights",
+        _("Bars: the probability of each of the most probable next tokens, by the local model and by the engine."),
+    )
+    left, right, _rest = st.columns(3)
+    left.metric(
+        _("Largest difference of ln P"),
+        f"{found.largest_difference:.4f}",
+        help=_("Among the tokens compared; 0.01 is one percent of a probability."),
+    )
+    right.metric(_("Tokens compared"), f"{len(found.rows)}")
+    st.caption(
+        _(
+            "Rounding alone parts them: weights and sums in bfloat16 keep 8 bits, a quantised file is multiplied in "
+            "8-bit pieces by some servers, and float32 here. A difference of {worst} in ln P turns {p} into {q}."
+        ).format(
+            worst=f"{found.largest_difference:.3f}",
+            p=fmt_probability(math.exp(found.worst.here)),
+            q=fmt_probability(math.exp(found.worst.there)),
+        )
+    )
+    frame = pd.DataFrame(
+        {
+            _("Token"): [visible(row.token) for row in found.rows],
+            "id": [row.token_id for row in found.rows],
+            _("rank here"): [row.rank_here for row in found.rows],
+            _("rank there"): [row.rank_there for row in found.rows],
+            _("ln P here"): [row.here for row in found.rows],
+            _("ln P there"): [row.there for row in found.rows],
+            _("difference"): [row.there - row.here for row in found.rows],
+        }
+    )
+    formats = dict.fromkeys((_("ln P here"), _("ln P there"), _("difference")), "number")
+    page.numbers_table(frame, "same-weights", formats)

@@ -1,0 +1,216 @@
+"""The sampling page in front of a model that runs elsewhere: the ordinary lab when its server tells the whole
+vocabulary; otherwise what is exact as exact, and what depends on the tokens it does not tell as bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from lmcore.distribution.partial import Interval, PartialDistribution
+from lmcore.engines.candidates import Candidates
+from lmcore.engines.capabilities import Capabilities
+from lmcore.engines.engine import Engine, Prompt
+from lmcore.engines.partial_sampling import PartialReshaped, reshape_partial
+from lmcore.sampling import History
+from pages.common import engine_facts, engines, link, page, widgets
+from pages.common.text import _
+from pages.figures.partial import bounds
+from pages.figures.theme import fmt_bits, fmt_probability
+from pages.live.sampling_lab import N_TEXTS
+from pages.stages.logits.engine import candidate_labels
+from pages.stages.sampling.sources import Source
+from pages.stages.tokenization.common import require_text
+
+DRAWN = 20  # of the tokens told are drawn as bars; the table has all
+LARGEST_VOCABULARY = 2**20
+"""What a vocabulary is taken to be at most when a server does not tell: the bounds hold for every smaller one."""
+
+CODE = """
+from lmcore.engines.config import configured
+from lmcore.engines.engine import Engine
+from lmcore.engines.partial_sampling import reshape_partial
+
+engine = Engine(next(config for config in configured() if config.name == {name!r}))
+known = engine.next(engine.prompt({prompt!r}), {n}).partial(vocab_size={size})
+found = reshape_partial(known, temperature={temperature:g}, top_k={top_k}, top_p={top_p:g}, min_p={min_p:g})
+print(found.kept, found.rest, found.removed, found.entropy_bits)
+print(found.low, found.high)
+engine.close()
+"""
+
+
+def choose(engine: Engine) -> Source:
+    """Return the logits of the token after the prompt when the server tells them all; else show what it tells, and
+    stop the page."""
+    text = require_text()
+    facts = engine_facts.find_out(engine)
+    engine_facts.show(engine, facts)
+    if facts.names == "none":
+        st.info(_("{name} returns no log-probabilities.").format(name=f"**{engine.name}**"))
+        link.stop()
+    if facts.whole_vocabulary:
+        return _whole(engine, facts, text)
+    _partial(engine, facts, text)
+    link.stop()
+
+
+def _whole(engine: Engine, facts: Capabilities, text: str) -> Source:
+    def ask() -> tuple[Prompt, np.ndarray]:
+        prompt = engine.prompt(text)
+        logits = engine.next(prompt, -1).by_id(facts.vocab_size).numpy()
+        first = np.argpartition(-logits, min(N_TEXTS, len(logits) - 1))[:N_TEXTS].tolist()
+        engine.texts([*first, *(prompt if not isinstance(prompt, str) else ())])  # in one go, not one by one
+        return prompt, logits
+
+    prompt, logits = engines.ask(engine, ("whole", text), ask)
+    st.caption(
+        _("{name} tells all {n} log-probabilities, so everything below is what it is for a local model.").format(
+            name=f"**{engine.name}**", n=f"{len(logits):,}"
+        )
+    )
+    ids = tuple(prompt) if not isinstance(prompt, str) else ()
+    code = (
+        "from lmcore.engines.config import configured\n"
+        "from lmcore.engines.engine import Engine\n\n"
+        f"engine = Engine(next(config for config in configured() if config.name == {engine.name!r}))\n"
+        f"ids = engine.prompt({text!r})\n"
+        f"logits = engine.next(ids, -1).by_id({facts.vocab_size})"
+    )
+    return Source(
+        logits,
+        lambda token_id: engine.texts([token_id])[0],
+        lambda some: engine.tokenize(some).ids,
+        History(prompt=ids),
+        code,
+        "lmcore.History(prompt=ids)",
+    )
+
+
+def _partial(engine: Engine, facts: Capabilities, text: str) -> None:
+    page.equation(
+        r"p_i(T) = \frac{p_i^{1/T}}{\sum_{j \le N} p_j^{1/T} + \sum_{j > N} p_j^{1/T}}, \qquad "
+        r"\sum_{j > N} p_j = 1 - \sum_{j \le N} p_j, \qquad p_j \le p_N"
+    )
+    controls, picture = page.workbench()
+    with controls:
+        most = min(facts.max_log_probs, 1000)
+        n = widgets.slider("engine.n", _("Log-probabilities asked for"), 1, most, min(50, most))
+        size = facts.vocab_size or LARGEST_VOCABULARY
+        temperature = widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
+        top_k = widgets.slider("top_k", "top-k", 0, min(size, 200), 0, help=_("0 is off."))
+        top_p = widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
+        min_p = widgets.slider("min_p", "min-p", 0.0, 1.0, 0.0, step=0.01, help=_("0 is off."))
+    found = engines.ask(engine, ("next", text, n), lambda: engine.next(engine.prompt(text), n))
+    labels = engines.ask(engine, ("labels", found), lambda: candidate_labels(engine, found))
+    known = found.partial(size)
+    result = reshape_partial(known, temperature, top_k, top_p, min_p)
+    with picture:
+        _say_what_is_known(engine, facts, known, found, n)
+        _measures(result)
+        _bars(labels, known, result)
+    st.subheader(_("The numbers"), anchor=False)
+    page.numbers_table(*table(labels, found, result))
+    page.snippet(
+        CODE.format(
+            name=engine.name, prompt=text, n=n, size=size, temperature=temperature, top_k=top_k, top_p=top_p,
+            min_p=min_p,
+        )
+    )  # fmt: skip
+    page.try_next(
+        page.Suggestion(_("top-k 20: nothing of the tail is left, and all is exact"), "sampling", {"top_k": 20}),
+        page.Suggestion(
+            _("T 1.5: how far do the bounds open, and how many more log-probabilities close them?"),
+            "sampling",
+            {"temperature": 1.5, "top_k": 0, "top_p": 1.0},
+        ),
+        page.Suggestion(_("Let the server draw under these settings"), "generation"),
+    )
+
+
+def _say_what_is_known(
+    engine: Engine, facts: Capabilities, known: PartialDistribution, found: Candidates, asked: int
+) -> None:
+    name = f"**{engine.name}**"
+    sentence = _("{name} tells the {n} most probable of {size} tokens; the others share {rest} at T = 1.")
+    size = f"{known.vocab_size:,}" if facts.vocab_size else _("at most {n:,}").format(n=known.vocab_size)
+    st.markdown(
+        sentence.format(name=name, n=len(known.log_probs), size=size, rest=fmt_probability(known.tail_mass))
+        + " "
+        + _("None of them is more probable than the last one told, and that bounds what they can do.")
+    )
+    if len(found.best) < asked:
+        st.caption(
+            _(
+                "Of {asked} asked for, only the first {n} can be told apart: {name} names tokens by their text, and "
+                "parts of characters have the same one."
+            ).format(asked=asked, n=len(found.best), name=name)
+        )
+    if facts.processed:
+        st.warning(_("This server's log-probabilities follow the temperature it is sent; they are asked for at T = 1."))
+
+
+def _measures(result: PartialReshaped) -> None:
+    kept = f"{result.kept.low:,}"
+    if result.kept.low != result.kept.high:
+        kept += f" – {result.kept.high:,}"
+    values = {
+        _("Tokens kept"): kept,
+        _("Removed"): between(result.removed, fmt_probability),
+        _("Not told"): between(result.rest, fmt_probability),
+        _("Entropy"): between(result.entropy_bits, fmt_bits),
+    }
+    columns = st.columns(2)  # bounds are long: four in a row have no room
+    for number, (name, value) in enumerate(values.items()):
+        columns[number % 2].metric(name, value)
+    if result.exact:
+        st.caption("✓ " + _("All of this is exact: nothing in it depends on the tokens that are not told."))
+    else:
+        st.caption(_("A pale bar and a “–” are bounds: the truth lies between them, wherever the tail's share goes."))
+
+
+def between(value: Interval, formatted: Callable[[float], str]) -> str:
+    """Return a number, or its two bounds where they differ."""
+    low, high = formatted(value.low), formatted(value.high)
+    return low if low == high else f"{low} – {high}"
+
+
+def _bars(labels: list[str], known: PartialDistribution, result: PartialReshaped) -> None:
+    shown = min(DRAWN, len(labels))
+    low, high = result.low.numpy(), result.high.numpy()
+    others_low = result.rest.low + low[shown:].sum()
+    others_high = min(result.rest.high + high[shown:].sum(), 1.0)
+    name = _("all {n:,} others").format(n=known.vocab_size - shown)
+    page.figure(
+        bounds(
+            [*labels[:shown], name],
+            [*low[:shown], others_low],
+            [*high[:shown], max(others_high, others_low)],
+            [bool(value == 0) for value in high[:shown]] + [others_high == 0],
+            _("possible, depending on the tokens not told"),
+        ),
+        "engine-sampling",
+        _("Bars: the probability of the most probable tokens under these settings, and its bounds where not exact."),
+    )
+
+
+def table(labels: list[str], found: Candidates, result: PartialReshaped) -> tuple[pd.DataFrame, str, dict[str, str]]:
+    """Return one row a token told, the file's name, and the columns' formats."""
+    low, high = result.low.tolist(), result.high.tolist()
+    frame = pd.DataFrame(
+        {
+            _("Rank"): [each.rank for each in found.best],
+            _("Token"): labels,
+            "id": pd.array([each.token_id for each in found.best], dtype="Int64"),
+            "ln P": [each.log_prob for each in found.best],
+            "T = 1": [math.exp(each.log_prob) for each in found.best],
+            _("at least"): low,
+            _("at most"): high,
+            _("exact"): [b - a <= 1e-12 for a, b in zip(low, high, strict=True)],
+        }
+    )
+    formats = dict.fromkeys(("T = 1", _("at least"), _("at most")), "probability")
+    return frame, "engine-sampling", {"ln P": "logit", **formats}

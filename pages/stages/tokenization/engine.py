@@ -1,0 +1,107 @@
+"""The prompt in the tokens of a model that runs elsewhere: what its server says, and what it leaves open."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from lmcore.engines.engine import Engine
+from lmcore.engines.tokens import ServerTokens
+from pages.common import engine_facts, engines, link, page
+from pages.common.text import _, visible
+from pages.live.token_groups import token_groups
+from pages.stages.tokenization.common import MAX_DRAWN, require_text
+
+CODE = """
+from lmcore.engines.config import configured
+from lmcore.engines.engine import Engine
+
+engine = Engine(next(config for config in configured() if config.name == {name!r}))
+found = engine.tokenize({prompt!r})
+print(found.ids)
+print(found.shared)
+engine.close()
+"""
+
+
+def show(engine: Engine) -> None:
+    """Draw the page."""
+    page.header(
+        _("Tokenization"),
+        _("A tokenizer cuts the text's bytes into pieces of its vocabulary. Here the server's own does, asked for it."),
+    )
+    text = require_text()
+    facts = engine_facts.find_out(engine)
+    engine_facts.show(engine, facts)
+    if facts.tokenizer is None:
+        st.info(_("{name} has no tokenizer that can be asked.").format(name=f"**{engine.name}**"))
+        link.stop()
+    found = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text))
+    _sizes(text, found)
+    _chips(engine, found)
+    if found.adds_up:
+        st.markdown("✓ " + _("The tokens' texts, joined, are the text again."))
+    else:
+        st.markdown("✗ " + _("The tokens' texts, joined, are not the text: the server changes it, or adds to it."))
+    page.numbers_table(table(found), "tokens")
+    page.snippet(CODE.format(name=engine.name, prompt=text))
+    page.try_next(
+        page.Suggestion(_("An emoji of four bytes, and a rare character of three"), "tokenization", {"prompt": "😊龘"}),
+        page.Suggestion(_("How probable did the model find each of these tokens?"), "logits"),
+    )
+
+
+def table(found: ServerTokens) -> pd.DataFrame:
+    """Return one row a token: id, text, and bytes where the server tells them."""
+    group_of = [number for number, (first, end) in enumerate(found.groups) for _index in range(first, end)]
+    return pd.DataFrame(
+        {
+            _("position"): range(len(found.ids)),
+            "id": found.ids,
+            _("token"): [
+                visible(token if token is not None else text)
+                for token, text in zip(found.tokens, found.texts, strict=True)
+            ],
+            _("bytes (hex)"): ["" if token is None else token.hex(" ") for token in found.tokens],
+            _("characters touched"): [visible(found.shared[group]) for group in group_of],
+        }
+    )
+
+
+def _sizes(text: str, found: ServerTokens) -> None:
+    values = {
+        _("Characters"): f"{len(text):,}",
+        _("UTF-8 bytes"): f"{len(text.encode()):,}",
+        _("Tokens"): f"{len(found.ids):,}",
+        _("Characters per token"): f"{len(text) / len(found.ids):.3f}",
+    }
+    with st.container(horizontal=True, gap="large"):  # wraps on a phone
+        for name, value in values.items():
+            st.metric(name, value, width="content")
+
+
+def _chips(engine: Engine, found: ServerTokens) -> None:
+    groups = [group for group in found.groups if group[1] <= MAX_DRAWN]
+    if len(groups) < len(found.groups):
+        shown = _("The first {shown:,} of {n:,} tokens are drawn; the table has all of them.")
+        st.caption(shown.format(shown=groups[-1][1] if groups else 0, n=len(found.ids)))
+    label = _("The prompt's tokens")
+    if all(token is not None for token in found.tokens):
+        st.caption(
+            _(
+                "Each chip: text, bytes in hexadecimal, id. ␣ is a space, ⏎ a new line. "
+                "A bracket holds the tokens that share one character."
+            )
+        )
+        tokens = [token or b"" for token in found.tokens]
+        token_groups(tokens, found.ids, groups, key="tokenization.engine", label=label)
+        return
+    st.caption(
+        _(
+            "Each chip: text, bytes in hexadecimal, ids. {name} does not tell the bytes of a token that is only a part "
+            "of a character, so the tokens that share one are drawn as one chip."
+        ).format(name=f"**{engine.name}**")
+    )
+    texts = [shared.encode("utf-8", "surrogatepass") for shared in found.shared[: len(groups)]]
+    ids = [" ".join(map(str, found.ids[first:end])) for first, end in groups]
+    token_groups(texts, ids, [(n, n + 1) for n in range(len(groups))], key="tokenization.engine", label=label)
