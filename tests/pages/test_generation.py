@@ -97,6 +97,8 @@ def test_what_is_written_at_the_last_tokens_reaches_to_the_left() -> None:
     figure = tree([-1, 0, 1, 0], list("abcd"), [0.0] * 4, list("abcd"), paths=[Way([0, 1])])
     written = next(trace for trace in figure.data if trace.text)
     assert list(written.textposition) == ["top center", "top center", "top left", "top center"]
+    deep = tree([*range(-1, 9)], list("abcdefghij"), [0.0] * 10, list("abcdefghij"), paths=[Way([0, 1])])
+    assert set(next(trace for trace in deep.data if trace.text).textposition) == {"top center"}  # there it is scrolled
 
 
 def test_branches_keep_to_lanes_of_their_own() -> None:

@@ -12,6 +12,7 @@ from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.figure import Figure
 
+CLOSE = 6  # tokens from left to right, beyond which a phone has no room for what is written at them
 _CROWDED = 40  # tokens from left to right, beyond which they are not written out
 _LANE = 44  # pixels
 _BELOW = 0.36  # of a lane, from a node to what is written below it: clear of the widest line
@@ -83,8 +84,8 @@ def tree(
         y=lane,
         mode="markers" if deepest > _CROWDED else "markers+text",
         text=[plotly_literal(label if len(label) <= 18 else label[:17] + "…") for label in labels],
-        # The last ones reach to the left: on a phone there is no room on the right for half of what is written.
-        textposition=["top left" if 0 < place == deepest else "top center" for place in depth],
+        # The last of a few reach to the left: on a phone there is no room on the right for half of what is written.
+        textposition=["top left" if 0 < place == deepest <= CLOSE else "top center" for place in depth],
         marker={
             "size": [15 if node == present else 10 for node in range(len(parents))],
             "symbol": ["diamond" if node in by_hand else "circle" for node in range(len(parents))],
@@ -114,8 +115,9 @@ def tree(
     figure.update_yaxes(visible=False, range=[lanes - 0.5, -0.8])
     step = max(round(deepest / 12), 1)
     figure.update_xaxes(title_text=plotly_literal(x_title), tickvals=list(range(0, deepest + 1, step)))
-    margin = max(deepest, 1)  # in parts of it: for half of what is written at the first token, and for the last marker
-    figure.update_xaxes(range=[-0.13 * margin, deepest + 0.04 * margin])
+    left, right = (0.13, 0.04) if deepest <= CLOSE else (0.07, 0.07)  # of the whole: for half of what is written there
+    margin = max(deepest, 1)
+    figure.update_xaxes(range=[-left * margin, deepest + right * margin])
     return figure
 
 

@@ -16,6 +16,7 @@ from pages.figures import theme
 from pages.figures.generation.tree import Path, tree
 from pages.figures.theme import fmt_logit, fmt_probability
 from pages.stages.generation import runs
+from pages.stages.generation.wide import wide
 
 MAX_TOKENS = 24  # of a branch's end are named in the list
 MAX_DRAWN = 1_500  # tokens of a tree; more are too small to see
@@ -226,31 +227,32 @@ def _tree(run: GenerationRun, present: Node, in_view: Node, other: Node | None) 
     paths = [Path([number[node] for node in in_view.lineage()], _("in view"), theme.CATEGORICAL[0])]
     if other is not None:
         paths.append(Path([number[node] for node in other.lineage()], _("compared"), theme.CATEGORICAL[1]))
-    page.figure(
-        tree(
-            [-1 if node.parent is None else number[node.parent] for node in nodes],
-            labels,
-            [0.0 if node.parent is None else node.prob for node in nodes],
-            [
-                label if node.parent is None else f"{label} · {node.token_id} · {fmt_probability(node.prob)}"
-                for label, node in zip(labels, nodes, strict=True)
-            ],
-            paths=paths,
-            present=number[present],
-            by_hand=[number[node] for node in nodes if node.by_hand],
-            ends={
-                number[leaf]: _named(run.tree.branch_name(leaf))[:24]
-                for leaf in run.tree.leaves()
-                if run.tree.branch_name(leaf)
-            },
-            x_title=_("tokens after the prompt"),
-        ),
-        "generation.branches",
-        _(
-            "The tree of everything tried: the branch in view in blue, the one it is compared with in orange, the "
-            "present place outlined."
-        ),
-    )
+    with wide(max(node.depth for node in nodes)):
+        page.figure(
+            tree(
+                [-1 if node.parent is None else number[node.parent] for node in nodes],
+                labels,
+                [0.0 if node.parent is None else node.prob for node in nodes],
+                [
+                    label if node.parent is None else f"{label} · {node.token_id} · {fmt_probability(node.prob)}"
+                    for label, node in zip(labels, nodes, strict=True)
+                ],
+                paths=paths,
+                present=number[present],
+                by_hand=[number[node] for node in nodes if node.by_hand],
+                ends={
+                    number[leaf]: _named(run.tree.branch_name(leaf))[:24]
+                    for leaf in run.tree.leaves()
+                    if run.tree.branch_name(leaf)
+                },
+                x_title=_("tokens after the prompt"),
+            ),
+            "generation.branches",
+            _(
+                "The tree of everything tried: the branch in view in blue, the one it is compared with in orange, the "
+                "present place outlined."
+            ),
+        )
 
 
 def _earlier() -> None:

@@ -16,6 +16,7 @@ from pages.figures import theme
 from pages.figures.generation.tree import Path, tree
 from pages.figures.theme import fmt_probability
 from pages.stages.generation import jobs, stops
+from pages.stages.generation.wide import wide
 
 SMALL = 5_000  # tokens in the vocabulary; of such a model every sentence can be accounted for while one waits
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -168,29 +169,32 @@ def _tree(lm: LanguageModel, found: Searches) -> None:
     whole = {each: math.exp(math.fsum(nodes[each[:length]] for length in range(1, len(each) + 1))) for each in order}
     paths = [Path(_way(number, found.found), _("most probable"), theme.CATEGORICAL[2])]
     paths.append(Path(_way(number, found.greedy), _("greedy"), theme.CATEGORICAL[1]))
-    page.figure(
-        tree(
-            [number[each[:-1]] if each else -1 for each in order],
-            [
-                f"{token} {fmt_probability(p)}" if each else token
-                for each, token, p in zip(order, tokens, probs, strict=True)
-            ],
-            [p if each else 0.0 for each, p in zip(order, probs, strict=True)],
-            [
-                _("{token}, id {token_id}: {p} here, {whole} from the prompt on").format(
-                    token=token, token_id=each[-1], p=fmt_probability(p), whole=fmt_probability(whole[each])
-                )
-                if each
-                else token
-                for each, token, p in zip(order, tokens, probs, strict=True)
-            ],
-            paths=paths if found.found.ids != found.greedy.ids else paths[1:],
-            ends={number[ids]: f"{fmt_probability(whole[ids])} {said}" for ids, said in names.items() if ids in number},
-            x_title=_("tokens after the prompt"),
-        ),
-        "generation.search",
-        _("A tree of beginnings; the probability of each token, and at the ends that of the whole sentence."),
-    )
+    with wide(max(map(len, order))):
+        page.figure(
+            tree(
+                [number[each[:-1]] if each else -1 for each in order],
+                [
+                    f"{token} {fmt_probability(p)}" if each else token
+                    for each, token, p in zip(order, tokens, probs, strict=True)
+                ],
+                [p if each else 0.0 for each, p in zip(order, probs, strict=True)],
+                [
+                    _("{token}, id {token_id}: {p} here, {whole} from the prompt on").format(
+                        token=token, token_id=each[-1], p=fmt_probability(p), whole=fmt_probability(whole[each])
+                    )
+                    if each
+                    else token
+                    for each, token, p in zip(order, tokens, probs, strict=True)
+                ],
+                paths=paths if found.found.ids != found.greedy.ids else paths[1:],
+                ends={
+                    number[ids]: f"{fmt_probability(whole[ids])} {said}" for ids, said in names.items() if ids in number
+                },
+                x_title=_("tokens after the prompt"),
+            ),
+            "generation.search",
+            _("A tree of beginnings; the probability of each token, and at the ends that of the whole sentence."),
+        )
 
 
 def _ends(found: Searches) -> dict[Hypothesis, str]:
