@@ -99,7 +99,8 @@ def ranked(
     """Return likenesses as bars, the highest on top; `title` says which, the rest is as in `theme.bars`."""
     colours = [theme.CATEGORICAL[0]] * len(labels)
     figure = theme.bars(scores, labels, kind="signed", removed=removed, chosen=chosen, colours=colours)
-    figure.update_layout(margin_t=8)
+    low, high = figure.layout.xaxis.range  # two of these stand side by side, and the numbers need their room
+    figure.update_layout(margin_t=8, xaxis_range=[low, high + 0.12 * (high - low)])
     return _titled(figure, x=title)
 
 

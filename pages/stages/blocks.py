@@ -53,10 +53,10 @@ def show_pass(view: str) -> tuple[int, int]:
         head = widgets.head_picker() if view == "attention" else 0
         position = length - 1
         if view == "attention":
-            pattern = trace[f"blocks.{layer}.attn.pattern"][head]
+            pattern = trace[f"blocks.{layer}.attn.pattern"]
             position = widgets.position_picker(
                 label=_("Query: choose a token. The fuller a token's colour, the more this query attends to it."),
-                strength=pattern[current_position(length)].tolist(),
+                strength=pattern[head, current_position(length)].tolist(),
             )
         elif view != "tensors":
             position = widgets.position_picker()
@@ -74,7 +74,7 @@ def show_pass(view: str) -> tuple[int, int]:
 
     if view == "attention":
         with picture:
-            attention.patterns(chosen)
+            attention.patterns(chosen, pattern.numpy())
         attention.one_query(chosen)
         page.snippet(attention.snippet(chosen))
     elif view == "residual":

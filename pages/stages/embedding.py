@@ -32,9 +32,9 @@ page.header(
     _("Each token id picks one row of a table of learned numbers: all the model knows of the token by itself."),
 )
 page.equation(
-    r"X = E[\mathrm{ids}] = \mathrm{onehot}(\mathrm{ids})\,E, \qquad "
+    r"\begin{gathered} X = E[\mathrm{ids}] = \mathrm{onehot}(\mathrm{ids})\,E \\ "
     rf"\underbrace{{[S, {width}]}}_{{X}} = \underbrace{{[S, {rows}]}}_{{\mathrm{{onehot}}}} \times "
-    rf"\underbrace{{[{rows}, {width}]}}_{{E}}"
+    rf"\underbrace{{[{rows}, {width}]}}_{{E}} \end{{gathered}}"
 )
 VIEWS[widgets.choice("table.view", _("View"), list(VIEWS), "lookup", format_func=titles.__getitem__)](lm)
 page.try_next(

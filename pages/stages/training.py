@@ -26,8 +26,8 @@ page.header(
     _("One loss, one backward pass, one step for all parameters at once: nobody trains the ends separately."),
 )
 page.equation(
-    r"L = -\frac1n \sum_{i=1}^{n} \ln P(t_{i+1} \mid t_1 \ldots t_i), \qquad "
-    r"\theta \leftarrow \theta - \eta\,\nabla L, \qquad L(\theta - \eta g) = L - \eta\,|g|^2 + o(\eta)"
+    r"\begin{gathered} L = -\frac1n \sum_{i=1}^{n} \ln P(t_{i+1} \mid t_1 \ldots t_i) \\ "
+    r"\theta \leftarrow \theta - \eta\,\nabla L \\ L(\theta - \eta g) = L - \eta\,|g|^2 + o(\eta) \end{gathered}"
 )
 VIEWS[widgets.choice("training.view", _("View"), list(VIEWS), "records", format_func=titles.__getitem__)]()
 page.try_next(

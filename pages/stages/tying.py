@@ -31,9 +31,9 @@ page.header(
     _("The table that turns ids into vectors can also turn vectors into logits: stored once, used twice."),
 )
 page.equation(
-    rf"X = E[\mathrm{{ids}}], \qquad \mathrm{{logits}} = H\,W, \qquad W {relation} E^{{\top}}, \qquad "
+    rf"\begin{{gathered}} X = E[\mathrm{{ids}}], \quad \mathrm{{logits}} = H\,W, \quad W {relation} E^{{\top}} \\ "
     rf"\underbrace{{[S, {rows}]}}_{{\mathrm{{logits}}}} = \underbrace{{[S, {width}]}}_{{H}} \times "
-    rf"\underbrace{{[{width}, {rows}]}}_{{W}}"
+    rf"\underbrace{{[{width}, {rows}]}}_{{W}} \end{{gathered}}"
 )
 VIEWS[widgets.choice("tying.view", _("View"), list(VIEWS), "storage", format_func=titles.__getitem__)](lm)
 page.try_next(

@@ -14,8 +14,18 @@ from pages.figures.figure import Figure
 ROUNDING = 1e-5  # relative differences below this are float32 rounding, not the model telling order
 
 
-def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit: float | None) -> Figure:
-    """Return a small causal matrix [query, key]: what lies in the future is grey, few cells show their numbers."""
+def scores(
+    values: ArrayLike, labels: Sequence[str], *, probability: bool, limit: float | None, named: bool = True
+) -> Figure:
+    """Return a small causal matrix [query, key]: what lies in the future is grey, few cells show their numbers.
+
+    Args:
+        values: [query, key].
+        labels: a name for each position.
+        probability: whether the values are; else they are signed.
+        limit: the end of the scale.
+        named: whether the rows carry the names; beside a picture that has them, numbers are enough.
+    """
     values = np.asarray(values, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
     n = len(labels)
     figure = theme.heatmap(
@@ -27,6 +37,8 @@ def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit
         masked=np.triu(np.ones((n, n), dtype=bool), 1),
         height=360,
     )
+    if not named:
+        figure.update_yaxes(ticktext=list(figure.layout.xaxis.ticktext))
     figure.data[-1].colorbar.len = 1.0
     end = figure.data[-1].zmax
     if not probability:  # three numbers, however narrow the picture is
@@ -34,7 +46,11 @@ def scores(values: ArrayLike, labels: Sequence[str], *, probability: bool, limit
             tickvals=[-end, 0, end], ticktext=[theme.fmt_logit(tick) for tick in (-end, 0.0, end)]
         )
     if n <= 6:
-        shown = [[f"{value:.1%}" if probability else theme.fmt_logit(value) for value in row] for row in values]
+        decimals = 3 if n <= 4 else 2  # as many as the cells have room for
+        shown = [
+            [f"{value:.1%}" if probability else f"{value:.{decimals}f}".replace("-", "−") for value in row]
+            for row in values
+        ]
         theme.write_in_cells(
             figure, [[cell if key <= query else "" for key, cell in enumerate(row)] for query, row in enumerate(shown)]
         )

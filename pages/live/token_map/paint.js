@@ -27,11 +27,14 @@ export function paint(canvas, map) {
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, width, height);
   pen.font = `12px ${ink.font}`;
-  if (data.axis_titles.length) (data.axes === 2 ? paintGrid : paintArrows)(pen, map, ink, width, height);
+  const titled = data.axis_titles.length > 0;
+  if (titled && data.axes === 2) paintGrid(pen, map, ink, width, height);
+  const ends = titled && data.axes === 3 ? paintArrows(pen, map, width, height) : [];
   const screen = project(points, data.axes, bounds, camera, width, height);
   map.screen = screen;
   paintPoints(pen, map, screen);
-  paintNames(pen, map, ink, screen, width, height);
+  const taken = ends.map((end, axis) => paintTitle(pen, data.axis_titles[axis], end, ink, width, height));
+  paintNames(pen, map, ink, screen, width, height, taken);
   if (map.polygon?.length > 1) paintPolygon(pen, map.polygon);
 }
 
@@ -70,23 +73,40 @@ function paintGrid(pen, { data, camera, bounds }, ink, width, height) {
   pen.restore();
 }
 
-function paintArrows(pen, { data, camera, bounds }, ink, width, height) {
+/** Draws the axes from the middle and returns where they end. */
+function paintArrows(pen, { data, camera, bounds }, width, height) {
   const ends = [...bounds.middle];
   bounds.size.forEach((size, axis) => ends.push(...bounds.middle.map((value, other) => value + (other === axis ? size / 2 : 0))));
   const screen = project(ends, 3, bounds, camera, width, height);
   pen.strokeStyle = "rgba(138, 143, 152, 0.7)";
-  pen.fillStyle = ink.text;
-  pen.textAlign = "center";
   pen.lineWidth = 1;
-  data.axis_titles.forEach((title, axis) => {
-    const [x, y] = [screen[3 * axis + 3], screen[3 * axis + 4]];
+  return data.axis_titles.map((_title, axis) => {
+    const end = [screen[3 * axis + 3], screen[3 * axis + 4]];
     pen.beginPath();
     pen.moveTo(screen[0], screen[1]);
-    pen.lineTo(x, y);
+    pen.lineTo(...end);
     pen.stroke();
-    const half = pen.measureText(title).width / 2 + 4;
-    pen.fillText(title, Math.min(Math.max(x, half), width - half), Math.min(Math.max(y, 14), height - 6));
+    return end;
   });
+}
+
+/** Writes the title of an axis of three over the points, and returns the room it takes. */
+function paintTitle(pen, title, [x, y], ink, width, height) {
+  pen.font = `12px ${ink.font}`;
+  pen.textAlign = "center";
+  const half = pen.measureText(title).width / 2;
+  const place = [Math.min(Math.max(x, half + 4), width - half - 4), Math.min(Math.max(y, 14), height - 6)];
+  outlined(pen, title, place, ink.text, ink.paper);
+  return { cx: place[0], cy: place[1], half };
+}
+
+function outlined(pen, text, place, colour, paper) {
+  pen.lineJoin = "round";
+  pen.strokeStyle = paper;
+  pen.lineWidth = 4;
+  pen.strokeText(text, ...place);
+  pen.fillStyle = colour;
+  pen.fillText(text, ...place);
 }
 
 function paintPoints(pen, map, screen) {
@@ -121,17 +141,16 @@ function paintPoints(pen, map, screen) {
 }
 
 /** Names of what is marked, the most important first; one that would cover another is left out. */
-function paintNames(pen, map, ink, screen, width, height) {
+function paintNames(pen, map, ink, screen, width, height, taken) {
   const { data } = map;
   const n = screen.length / 3;
   const everyone = n <= SMALL ? Array.from({ length: n }, (_none, index) => index) : [];
   const first = data.chosen === null ? [] : [data.chosen];
   const wanted = new Set([...first, ...map.near(), ...map.matches, ...map.picked, ...everyone]);
-  const taken = [];
-  pen.lineJoin = "round";
+  const most = taken.length + MAX_NAMES;
   pen.textAlign = "center";
   for (const index of [...wanted].slice(0, 4 * MAX_NAMES)) {
-    if (taken.length >= MAX_NAMES) break;
+    if (taken.length >= most) break;
     const chosen = index === data.chosen;
     pen.font = `${chosen ? "bold 14" : "13"}px ${ink.font}`;
     const name = shorten(data.labels[index]);
@@ -144,11 +163,7 @@ function paintNames(pen, map, ink, screen, width, height) {
     const free = places.find(([cx, cy]) => !taken.some((box) => Math.abs(box.cx - cx) < box.half + half + 3 && Math.abs(box.cy - cy) < 15));
     if (!free) continue;
     taken.push({ cx: free[0], cy: free[1], half });
-    pen.strokeStyle = ink.paper;
-    pen.lineWidth = 4;
-    pen.strokeText(name, ...free);
-    pen.fillStyle = chosen ? "#D55E00" : ink.text;
-    pen.fillText(name, ...free);
+    outlined(pen, name, free, chosen ? "#D55E00" : ink.text, ink.paper);
   }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -33,12 +34,16 @@ def equations(chosen: Chosen) -> tuple[str, ...]:
     return (pattern,)
 
 
-def patterns(chosen: Chosen) -> None:
-    """Show the text with the chosen query's arcs, the chosen head's pattern large, and those of all heads."""
-    trace = chosen.trace[f"blocks.{chosen.layer}.attn.pattern"].numpy()
+def patterns(chosen: Chosen, weights: np.ndarray) -> None:
+    """Show the text with the chosen query's arcs, the chosen head's pattern large, and those of all heads.
+
+    Args:
+        chosen: the block, the head and the query.
+        weights: the block's pattern, [head, query, key].
+    """
     attention_text(
         chosen.found.tokens,
-        trace[chosen.head],
+        weights[chosen.head],
         chosen.position,
         key="attention-text",
         label=_("The text; arcs join the query to the tokens it attends to"),
@@ -48,14 +53,14 @@ def patterns(chosen: Chosen) -> None:
         _("The wider an arc, the more the outlined token attends to the other. Rest on a token to see its own arcs.")
     )
     page.figure(
-        figures.pattern(trace[chosen.head], chosen.labels, chosen.position, (_("Query"), _("Key"), _("Weight"))),
+        figures.pattern(weights[chosen.head], chosen.labels, chosen.position, (_("Query"), _("Key"), _("Weight"))),
         "pattern",
         _("Heat map of the attention weights of one head: a row a query, a column a key; future keys are grey."),
     )
     st.caption(_sharing(chosen.config, chosen.head))
     if chosen.config.n_heads > 1:
         page.figure(
-            figures.all_patterns(trace, chosen.head, _("Head")),
+            figures.all_patterns(weights, chosen.head, _("Head")),
             "patterns",
             _("The attention patterns of all heads of this block side by side; the chosen one is outlined."),
         )

@@ -59,7 +59,7 @@ class Distances:
 
 def show() -> None:
     """Draw the view."""
-    page.equation(r"\bar a_h(d) = \frac{1}{S - d} \sum_{q=d}^{S-1} a_h(q, q - d), \qquad d = \text{query} - \text{key}")
+    page.equation(r"\bar a_h(d) = \frac{1}{S - d} \sum_{q=d}^{S-1} a_h(q, q - d)")
     controls, picture = page.workbench()
     chosen = session.model_name()
     with controls:

@@ -56,8 +56,8 @@ def show() -> None:
     """Draw the view."""
     trained = trained_length()
     page.equation(
-        r"\mathrm{excess}_i = -\ln P_{\mathrm{model}}(t_{i+1} \mid t_{\le i}) + "
-        rf"\ln P_{{\mathrm{{grammar}}}}(t_{{i+1}} \mid t_{{\le i}}), \qquad i = 0 \ldots {LENGTH - 1}"
+        r"\begin{aligned} \mathrm{excess}_i = &-\ln P_{\mathrm{model}}(t_{i+1} \mid t_{\le i}) \\ "
+        r"&+ \ln P_{\mathrm{grammar}}(t_{i+1} \mid t_{\le i}) \end{aligned}"
     )
     controls, picture = page.workbench()
     with controls:

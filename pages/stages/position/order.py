@@ -47,8 +47,8 @@ def show() -> None:
     """Draw the view."""
     vocab_size = lmcore.builtin.tokenizer().vocab_size
     page.equation(
-        r"\mathrm{TV} = \tfrac12 \sum_{t=1}^{V} \left| P(t \mid \text{A}) - P(t \mid \text{B}) \right|,"
-        rf"\qquad V = {vocab_size}"
+        rf"\mathrm{{TV}} = \tfrac12 \sum_{{t=1}}^{{{vocab_size}}} "
+        r"\left| P(t \mid \text{A}) - P(t \mid \text{B}) \right|"
     )
     controls, picture = page.workbench()
     with controls:

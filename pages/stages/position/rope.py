@@ -61,10 +61,10 @@ def show() -> None:
     base = _base(config, layer)
     with equation:
         page.equation(
-            r"\begin{pmatrix} a' \\ b' \end{pmatrix} = "
+            r"\begin{gathered} \begin{pmatrix} a' \\ b' \end{pmatrix} = "
             r"\begin{pmatrix} \cos m\theta_i & -\sin m\theta_i \\ \sin m\theta_i & \cos m\theta_i \end{pmatrix}"
-            r"\begin{pmatrix} a \\ b \end{pmatrix}, \qquad "
-            rf"\theta_i = {base:.0f}^{{-2i/{config.d_head}}}, \quad i = 0 \ldots {n_pairs - 1}"
+            r"\begin{pmatrix} a \\ b \end{pmatrix} \\ "
+            rf"\theta_i = {base:.0f}^{{-2i/{config.d_head}}}, \quad i = 0 \ldots {n_pairs - 1} \end{{gathered}}"
         )
     met = rope_meeting(session.trace(ids, name), config, layer, head, query, key)
     with picture:

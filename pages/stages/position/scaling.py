@@ -136,12 +136,13 @@ def _sentences() -> dict[str, str]:
 
 
 def _equation(kind: str) -> str:
-    ramp = r"\theta_i' = \gamma_i\,\theta_i + (1 - \gamma_i)\,\frac{\theta_i}{s}, \qquad \gamma_i = "
+    ramp = r"\theta_i' &= \gamma_i\,\theta_i + (1 - \gamma_i)\,\frac{\theta_i}{s} \\ \gamma_i &= "
+    by_parts = r"\begin{aligned}%s\end{aligned}"
     return {
         "linear": r"\theta_i' = \frac{\theta_i}{s}",
         "ntk": r"\theta_i' = \left(b\,s^{\,d/(d-2)}\right)^{-2i/d}",
-        "yarn": ramp + r"1 - \mathrm{clip}\!\left(\frac{i - i_{fast}}{i_{slow} - i_{fast}}, 0, 1\right)",
-        "llama3": ramp + r"\mathrm{clip}\!\left(\frac{L\,\theta_i / 2\pi - low}{high - low}, 0, 1\right)",
+        "yarn": by_parts % (ramp + r"1 - \mathrm{clip}\!\left(\frac{i - i_{fast}}{i_{slow} - i_{fast}}, 0, 1\right)"),
+        "llama3": by_parts % (ramp + r"\mathrm{clip}\!\left(\frac{L\,\theta_i / 2\pi - low}{high - low}, 0, 1\right)"),
     }[kind]
 
 

@@ -66,8 +66,7 @@ def show_alibi() -> None:
     slopes = alibi_slopes(n_heads)
     distance = torch.arange(length)
     with picture:
-        listed = ",\\; ".join(f"{slope:.4g}" for slope in slopes.tolist()[:3]) + (r",\ldots" if n_heads > 3 else "")
-        page.equation(r"s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} - m_h\,(q - k), \qquad m = " + listed)
+        page.equation(r"s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} - m_h\,(q - k)")
         chart = theme.lines(
             distance,
             {
@@ -119,8 +118,8 @@ def show_relative() -> None:
     learned = lm.model.position.weight.detach()[own]  # [distance, head]
     with picture:
         page.equation(
-            r"s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} + b_h[\mathrm{bucket}(q - k)], \qquad "
-            rf"b \in \mathbb{{R}}^{{{config.relative_buckets} \times {config.n_heads}}}"
+            r"\begin{gathered} s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} + b_h[\mathrm{bucket}(q - k)] \\ "
+            rf"b \in \mathbb{{R}}^{{{config.relative_buckets} \times {config.n_heads}}} \end{{gathered}}"
         )
         for key, series, title, alt in (
             (
@@ -181,11 +180,11 @@ def _on_this_text(name: str) -> str:
     labels = [f"{index} · {visible(token)}" for index, token in enumerate(tokens)]
     parts = {"q·k / √d_head": scores, _("+ bias"): bias, _("= score"): biased}
     limit = max(values[head].tril().abs().max().item() for values in parts.values()) or None
-    for number, (column, (title, values)) in enumerate(zip(st.columns(3), parts.items(), strict=True)):
+    for number, (column, (title, values)) in enumerate(zip(st.columns([4, 3, 3]), parts.items(), strict=True)):
         with column:
             st.markdown(f"**{title}**")
             page.figure(
-                comparison.scores(values[head], labels, probability=False, limit=limit),
+                comparison.scores(values[head], labels, probability=False, limit=limit, named=number == 0),
                 f"position-bias-{number}",
                 title,
             )

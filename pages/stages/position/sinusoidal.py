@@ -44,8 +44,8 @@ def show() -> None:
     lengths, frequencies = wavelengths(d_model, base), rope_frequencies(d_model, base)
     with equation:
         page.equation(
-            rf"PE_{{pos,2i}} = \sin\frac{{pos}}{{{base:.0f}^{{2i/{d_model}}}}}, \qquad "
-            rf"PE_{{pos,2i+1}} = \cos\frac{{pos}}{{{base:.0f}^{{2i/{d_model}}}}}"
+            rf"\begin{{aligned}} PE_{{pos,2i}} &= \sin\frac{{pos}}{{{base:.0f}^{{2i/{d_model}}}}} \\ "
+            rf"PE_{{pos,2i+1}} &= \cos\frac{{pos}}{{{base:.0f}^{{2i/{d_model}}}}} \end{{aligned}}"
         )
     with picture:
         page.figure(

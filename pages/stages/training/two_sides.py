@@ -59,10 +59,10 @@ def show() -> None:
     last_only = last_only_switch()
     key = (lm.name, tuple(token_ids), last_only)
     st.latex(
-        r"\frac{\partial L}{\partial E} = "
-        r"\underbrace{\sum_{i:\,t_i = w} \frac{\partial L}{\partial X_i}}_{\text{row } w,\ \text{input}} + "
+        r"\begin{aligned} \frac{\partial L}{\partial E} &= "
+        r"\underbrace{\sum_{i:\,t_i = w} \frac{\partial L}{\partial X_i}}_{\text{row } w,\ \text{input}} \\ &+ "
         r"\underbrace{\left(\mathrm{softmax} - \mathrm{onehot}\right)^{\!\top} H}_{\text{every row, output}}, "
-        rf"\qquad E \in \mathbb{{R}}^{{{lm.config.vocab_size} \times {lm.config.d_model}}}"
+        rf"\quad E \in \mathbb{{R}}^{{{lm.config.vocab_size} \times {lm.config.d_model}}} \end{{aligned}}"
     )
     found = results_of(_sides(*key), "training.sides", lambda: _sides.clear(*key))
     if found is None:
