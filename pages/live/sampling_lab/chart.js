@@ -50,6 +50,7 @@ export class Chart {
     this.svg.setAttribute("aria-label", options.title);
     this.svg.setAttribute("aria-valuemin", 1);
     this.svg.setAttribute("aria-valuemax", this.size);
+    this.svg.setAttribute("aria-valuenow", 1); // nothing is looked at yet: the first arrow key leads to a position
     this.position = null;
     this.width = 0;
   }
