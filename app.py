@@ -39,10 +39,11 @@ def pages() -> list[st.Page]:
         if (ROOT / "pages" / "stages" / f"{name}.py").exists()
     ]
     lessons = st.Page("pages/stages/lessons.py", title=_("Lessons"), url_path="lessons", icon=":material/school:")
+    about = st.Page("pages/stages/about.py", title=_("About"), url_path="about", icon=":material/info:")
     # Streamlit serves its default page at "/" only, and "/tokenization" has to work as a link too.
     first_script, first_title, _name = written[0]
     home = st.Page(first_script, title=first_title, url_path="home", default=True, visibility="hidden")
-    return [*(st.Page(script, title=title, url_path=name) for script, title, name in written), lessons, home]
+    return [*(st.Page(script, title=title, url_path=name) for script, title, name in written), lessons, about, home]
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ MEMORY_VARIABLE = "GLASS_BOX_LM_MEMORY"
 """The environment variable that says how many GiB of weights are kept in memory."""
 
 MAX_CHARACTERS = 4000  # longer prompts are refused before they are split into tokens
-_MAX_CACHE_BYTES = 256 * 2**20
+MAX_CACHE_BYTES = 256 * 2**20  # of passes, for all sessions together
 _FITS_ALWAYS = 128  # tokens, with any model that one machine runs: for them no room is measured
 _SHOWN = "session.shown"  # the name of the model that was shown last
 
@@ -71,7 +71,7 @@ def memory_budget() -> int:
 
 @st.cache_resource(show_spinner=False)
 def _passes() -> ForwardPasses:
-    return ForwardPasses(_MAX_CACHE_BYTES)
+    return ForwardPasses(MAX_CACHE_BYTES)
 
 
 @st.cache_resource(show_spinner=False, max_entries=512)

@@ -19,6 +19,7 @@ RATES = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 RUN = "training.run"  # in the session: survives page changes; when the session ends, so does the training
 _PROBLEM = "training.problem"
 _TEXT = "training.own_text"
+MOST_STEPS, WIDEST = 1000, 96
 _MAX_IN_ADDRESS = 600  # characters; a longer text stays in the session
 _REFRESH = 1.5  # seconds between two looks at the training
 
@@ -105,14 +106,14 @@ def _choose_text() -> Reading:
 
 def _choose(reading: Reading) -> TrialSettings:
     settings = TrialSettings(
-        d_model=widgets.slider("training.d_model", "d_model", 16, 96, 40, step=8),
+        d_model=widgets.slider("training.d_model", "d_model", 16, WIDEST, 40, step=8),
         tie_embeddings=widgets.toggle(
             "training.tied", _("Tied"), True, help=_("One matrix for the embedding and the head, or two.")
         ),
         position_encoding=widgets.select("training.encoding", _("Position encoding"), ENCODINGS, "rope"),
         learning_rate=widgets.select("training.rate", _("Highest learning rate"), RATES, 0.01),
         batch_size=widgets.slider("training.batch", _("Batch (windows of 64 tokens)"), 4, 32, 16, step=4),
-        steps=widgets.slider("training.steps", _("Steps"), 50, 1000, 400, step=50),
+        steps=widgets.slider("training.steps", _("Steps"), 50, MOST_STEPS, 400, step=50),
         seed=widgets.number("training.seed", _("Seed"), 0, 999_999, 1, step=1),
     )
     if reading.own is None or not reading.characters:

@@ -1,0 +1,33 @@
+"""About: what the server keeps of a visit, what it limits, whose the models are, and what runs here."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.common import page
+from pages.common.text import _
+from pages.stages.about import kept, limits, software
+
+page.header(
+    _("About this explorer"),
+    _("What the server keeps of your visit, where it draws limits, whose the models are, and which versions run here."),
+)
+st.subheader(_("What is stored"), anchor=False)
+kept.show()
+st.subheader(_("Limits"), anchor=False)
+st.markdown(_("Each is said again where it applies, and a text beyond one is kept in its field, not cut in silence."))
+st.table(pd.DataFrame(limits.rows(), columns=[_("of what"), _("at most")]).set_index(_("of what")))
+st.subheader(_("Models and their licences"), anchor=False)
+st.table(pd.DataFrame(software.models(), columns=[_("model"), _("licence"), _("here")]).set_index(_("model")))
+st.subheader(_("Versions"), anchor=False)
+st.table(pd.DataFrame(software.versions(), columns=[_("package"), _("version")]).set_index(_("package")))
+page.snippet(
+    """
+import lmcore
+
+for model in lmcore.available():
+    print(model.name, model.licence or "part of the project", "installed" if model.installed else model.install)
+"""
+)
+page.try_next(page.Suggestion(_("Back to the beginning: a text becomes ids"), "tokenization"))

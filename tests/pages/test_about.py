@@ -1,0 +1,54 @@
+"""The page about what is kept, limited, licensed and installed says what is so."""
+
+import platform
+from importlib.metadata import version
+
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import lmcore
+from lmcore.checkpoints.packaged import PACKAGED
+from pages.common import session
+from pages.stages.sampling import drawing, sources
+from tests.pages.test_app import run, shown
+
+
+def tables(app: AppTest) -> list[dict[str, list[str]]]:
+    """Return each table as heading -> rows."""
+    return [{str(row): list(map(str, values)) for row, *values in table.value.itertuples()} for table in app.table]
+
+
+def test_limits_are_those_of_the_code() -> None:
+    limits = tables(run("about", lang="en"))[0]
+    assert limits["Prompt"] == [f"{session.MAX_CHARACTERS:,} characters, and as many tokens as the model's context has"]
+    assert limits["Draws at a press"] == [f"{drawing.MAX_DRAWS:,}"]
+    assert limits["Own logits"] == [f"{sources.MAX_CHARACTERS:,} characters"]
+    assert limits["Uploaded file"] == [f"{st.get_option('server.maxUploadSize')} MB"]
+
+
+def test_every_model_is_there_with_its_licence() -> None:
+    models = tables(run("about", lang="en"))[1]
+    assert list(models) == [f"`{model.name}`" for model in lmcore.available()]
+    for model in PACKAGED.values():
+        assert models[f"`{model.name}`"] == [model.licence, "installed" if model.installed else "not installed"]
+    assert "trained on its own grammar" in models["`small-world`"][0]
+
+
+def test_versions_are_those_installed() -> None:
+    versions = tables(run("about", lang="zh"))[2]
+    assert versions["Python"] == [platform.python_version()]
+    for package in ("streamlit", "torch", "numpy"):
+        assert versions[package] == [version(package)]
+
+
+def test_it_says_how_long_a_session_lives_and_how_much_is_kept_in_memory() -> None:
+    told = shown(run("about", lang="en"))
+    assert f"{st.get_option('server.disconnectedSessionTTL') / 60:g} minutes" in told
+    assert f"{session.MAX_CACHE_BYTES / 2**20:.0f} MB at most" in told
+
+
+def test_with_an_engine_it_says_that_prompts_are_sent_there(monkeypatch) -> None:
+    assert "Sent elsewhere: nothing" in shown(run("about", lang="en"))
+    monkeypatch.setattr("pages.common.engines.names", lambda: ("far <b>away</b>",))
+    told = shown(run("about", lang="en"))
+    assert "Sent elsewhere: nothing" not in told and "`far␣<b>away</b>`" in told
