@@ -4,7 +4,7 @@
 
 starts the real server and opens real websockets, one a session, on the built-in model. Each session moves a slider,
 and now and then writes another prompt or opens another page. Times are from the message that a browser would send to
-the last one of the answer. Memory is the server's.
+the last one of the answer. Memory and processor time are the server's.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ def main() -> None:
         print(f"first page {server.seconds_to_start + first_page:.2f} s after the server's start (at most 3.5); "
               f"a second tab {second_page:.2f} s (at most 1)")  # fmt: skip
         base = server.resident()
+        started, used = time.perf_counter(), server.processor_seconds()
         class_over = threading.Event()
         students = [Student(server, index, pause, class_over) for index in range(number)]
         for student in students:
@@ -91,7 +92,10 @@ def main() -> None:
         class_over.set()
         for student in students:
             student.join()
+        used, seconds = server.processor_seconds() - used, time.perf_counter() - started
         report(students, (server.resident() - base) / number / 1e6)
+        actions = sum(len(times) for student in students for times in student.seconds.values())
+        print(f"  processor: {1000 * used / actions:.0f} ms an action, {used / seconds:.2f} cores")
 
 
 def report(students: list[Student], mb_a_session: float) -> None:

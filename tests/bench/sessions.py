@@ -33,6 +33,11 @@ class Server:
     def __init__(self, port: int, process: subprocess.Popen[bytes], seconds_to_start: float) -> None:
         self.port, self.process, self.seconds_to_start = port, process, seconds_to_start
 
+    def processor_seconds(self) -> float:
+        """Return the seconds of processor time it has used so far; Linux only."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def resident(self) -> int:
         """Return the bytes of its memory, mapped weights too; Linux only."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
