@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from torch.nn import functional as F
 
 import lmcore
+from lmcore.analysis import memory
 from lmcore.corpus import windows
 from lmcore.training import sides_history
 from pages.common import session
@@ -339,3 +340,14 @@ def test_hostile_text_is_learned_and_shown_as_it_is() -> None:
     button(app, "start").click().run()
     until(app, "finished")
     assert not app.exception and app.code[0].value.startswith("<script>")
+
+
+@pytest.mark.parametrize("view", ["step", "sides"])
+def test_a_gradient_that_does_not_fit_the_memory_is_refused_before_it_is_computed(view, tmp_path, monkeypatch) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 16000000 kB\nMemAvailable: 14000 kB\n", encoding="ascii")
+    monkeypatch.setattr(memory, "_MEMINFO", meminfo)
+    (refusal,) = run(**{"training.view": view}).info
+    assert "0.0 GB are free" in refusal.value and "small-world" in refusal.value
+    meminfo.write_text("MemTotal: 16000000 kB\nMemAvailable: 16000 kB\n", encoding="ascii")
+    assert not run(**{"training.view": view}).info

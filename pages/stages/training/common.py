@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
+from lmcore import LanguageModel
+from lmcore.analysis.memory import available_memory
+from lmcore.parameters import count
 from pages.common import link, session, widgets
-from pages.common.text import _, markdown_literal
+from pages.common.text import _, markdown_literal, visible
 
+_COPIES = 3  # of a model in float32: its gradient, a copy that moves, and what the backward pass takes meanwhile
 EXAMPLE = "患者服用华法林后出现黑便"
 
 
@@ -31,6 +35,19 @@ def sentence() -> tuple[str, list[int]]:
     before = b"".join(found.tokens[:-1])
     st.markdown(f"{markdown_literal(before)} → {markdown_literal(found.tokens[-1])}")
     return text, ids
+
+
+def require_memory(lm: LanguageModel) -> None:
+    """Say so and stop the page where a gradient of the model does not fit into what memory is free."""
+    needed, free = _COPIES * 4 * count(lm.config).total, available_memory()
+    if free is not None and needed > free:
+        st.info(
+            _(
+                "A gradient of {name} and a copy that moves need about {needed:.1f} GB beside the model; {free:.1f} GB "
+                "are free on this machine. Choose a smaller model above."
+            ).format(name=markdown_literal(visible(lm.name)), needed=needed / 1e9, free=free / 1e9)
+        )
+        link.stop()
 
 
 def last_only_switch() -> bool:

@@ -28,7 +28,7 @@ from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
 from pages.figures.training import gradients as figures
-from pages.stages.training.common import last_only_switch, sentence
+from pages.stages.training.common import last_only_switch, require_memory, sentence
 from pages.stages.training.reading import results_of
 
 OTHERS = (
@@ -40,7 +40,6 @@ OTHERS = (
     "The weather today is nice",
     "I like cats",
 )
-_SMALLEST, _LARGEST = -4.0, 2.0  # log10 of eta
 _MOST_PARTS = 24  # drawn as bars
 _LARGE_MODEL = 20_000_000  # parameters; from here on each size of step takes a second or more
 
@@ -72,6 +71,7 @@ class Slope:
 def show() -> None:
     """Draw the view."""
     lm = session.language_model()
+    require_memory(lm)
     text, ids = sentence()
     last_only = last_only_switch()
     key = (lm.name, tuple(ids), last_only)
@@ -87,9 +87,9 @@ def show() -> None:
         exponent = widgets.slider(
             "training.eta",
             "log₁₀ η",
-            _SMALLEST,
-            _LARGEST,
-            -2.0,
+            sizes.smallest,
+            sizes.largest,
+            sizes.first,
             step=sizes.between,
             help=_("The size of the step: plain SGD, θ − η g."),
         )
@@ -122,7 +122,7 @@ def show() -> None:
                 y_title=_("loss after the step (nats)"),
             ),
             "training-step-sizes",
-            _("The loss after one step for sizes from a ten-thousandth to a hundred."),
+            _("The loss after one step for sizes over many powers of ten."),
         )
         st.markdown(
             _("No size up to {largest:g} makes this loss worse.").format(largest=sizes.grid[-1])
@@ -141,23 +141,31 @@ class Sizes:
     """The sizes of a step that are tried.
 
     Attributes:
-        between: from one to the next, in log10 of eta.
+        smallest, largest: in log10 of eta, as all but the last.
+        first: the one shown to begin with.
+        between: from one to the next.
         digits: how many of them are found of the size that stops helping.
     """
 
+    smallest: float
+    largest: float
+    first: float
     between: float
     digits: int
 
     @property
     def grid(self) -> tuple[float, ...]:
         """Every eta, ascending from 0."""
-        n = round((_LARGEST - _SMALLEST) / self.between)
-        return (0.0, *(10.0 ** (_SMALLEST + place * self.between) for place in range(n + 1)))
+        n = round((self.largest - self.smallest) / self.between)
+        return (0.0, *(10.0 ** (self.smallest + place * self.between) for place in range(n + 1)))
 
 
 def sizes_of(lm: LanguageModel) -> Sizes:
-    """Return which sizes are tried: fewer on a large model, where each takes a pass of seconds."""
-    return Sizes(0.2, 4) if count(lm.config).total < _LARGE_MODEL else Sizes(0.4, 2)
+    """Return which sizes are tried: on a large model fewer, as each takes a pass of seconds, and smaller ones.
+
+    The first-order line is near the curve while eta |g|^2 is below the loss, and |g|^2 grows with the model.
+    """
+    return Sizes(-4.0, 2.0, -2.0, 0.2, 4) if count(lm.config).total < _LARGE_MODEL else Sizes(-7.0, 0.0, -5.5, 0.5, 2)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)

@@ -21,7 +21,7 @@ from pages.common import page, session
 from pages.common.text import _, visible
 from pages.figures.theme import fmt_count
 from pages.figures.training import gradients as figures
-from pages.stages.training.common import last_only_switch, sentence
+from pages.stages.training.common import last_only_switch, require_memory, sentence
 from pages.stages.training.reading import results_of
 
 _SHOWN = 12  # rows drawn as bars
@@ -55,14 +55,15 @@ class Sides:
 def show() -> None:
     """Draw the view."""
     lm = session.language_model()
+    require_memory(lm)
     text, token_ids = sentence()
     last_only = last_only_switch()
     key = (lm.name, tuple(token_ids), last_only)
     st.latex(
         r"\begin{aligned} \frac{\partial L}{\partial E} &= "
         r"\underbrace{\sum_{i:\,t_i = w} \frac{\partial L}{\partial X_i}}_{\text{row } w,\ \text{input}} \\ &+ "
-        r"\underbrace{\left(\mathrm{softmax} - \mathrm{onehot}\right)^{\!\top} H}_{\text{every row, output}}, "
-        rf"\quad E \in \mathbb{{R}}^{{{lm.config.vocab_size} \times {lm.config.d_model}}} \end{{aligned}}"
+        r"\underbrace{\left(\mathrm{softmax} - \mathrm{onehot}\right)^{\!\top} H}_{\text{every row, output}} \\ "
+        rf"E &\in \mathbb{{R}}^{{{lm.config.vocab_size} \times {lm.config.d_model}}} \end{{aligned}}"
     )
     found = results_of(_sides(*key), "training.sides", lambda: _sides.clear(*key))
     if found is None:
@@ -99,11 +100,12 @@ def show() -> None:
             first[chosen],
             second[chosen],
             names,
-            _("norm of the row's gradient; this sentence's tokens, then the largest others"),
+            _("norm of the row's gradient"),
         ),
         "training-two-sides",
         _("For some rows of the embedding, how long the input-side and the output-side part of the gradient are."),
     )
+    st.caption(_("On top the sentence's own tokens in their order, below them the rows with the longest gradients."))
     st.subheader(_("All {n:,} rows").format(n=len(first)), anchor=False)
     page.figure(
         figures.all_rows(
