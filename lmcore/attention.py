@@ -69,8 +69,13 @@ class Attention(nn.Module):
             q = trace.record("q_normed", self.q_norm(q), ("head", "position", "d_head"))
             k = trace.record("k_normed", self.k_norm(k), ("kv_head", "position", "d_head"))
         if context.rotation is not None:
-            q = trace.record("q_rotated", context.rotation(q), ("head", "position", "d_head"))
-            k = trace.record("k_rotated", context.rotation(k), ("kv_head", "position", "d_head"))
+            rotation, before = context.rotation, "" if self.q_norm is None else "_normed"
+            q = trace.record(
+                "q_rotated", rotation(q), ("head", "position", "d_head"), lambda of: rotation(of(f"q{before}"))
+            )
+            k = trace.record(
+                "k_rotated", rotation(k), ("kv_head", "position", "d_head"), lambda of: rotation(of(f"k{before}"))
+            )
         if cache is not None:
             k, v = cache.extend(context.start, k, v)
 

@@ -38,6 +38,11 @@ class MLP(nn.Module):
         """Transform each position of x [..., S, d_model]; records `gate`, `pre`, `post` [..., S, d_mlp] and `out`."""
         gate = None if self.gate is None else trace.record("gate", self.gate(x), ("position", "d_mlp"))
         pre = trace.record("pre", self.up(x), ("position", "d_mlp"))
-        post = self.activation(pre) if gate is None else self.activation(gate) * pre
-        post = trace.record("post", post, ("position", "d_mlp"))
+        post = self._bend(pre, gate)
+        post = trace.record(
+            "post", post, ("position", "d_mlp"), lambda of: self._bend(of("pre"), None if gate is None else of("gate"))
+        )
         return trace.record("out", self.down(post), ("position", "d_model"))
+
+    def _bend(self, pre: Tensor, gate: Tensor | None) -> Tensor:
+        return self.activation(pre) if gate is None else self.activation(gate) * pre

@@ -10,7 +10,7 @@ Edit = Callable[[Tensor], Tensor]
 """What takes a tensor's place: given the tensor, it returns another one of the same shape and leaves it as it was."""
 
 Again = Callable[[Callable[[str], Tensor]], Tensor]
-"""How a tensor is computed once more: given what looks up others of its part by name, it returns the same numbers."""
+"""How a tensor is computed once more: given what looks up others by name, it returns the same numbers."""
 
 
 class Trace(Mapping[str, Tensor]):
@@ -19,8 +19,8 @@ class Trace(Mapping[str, Tensor]):
     The names and axes are those listed in `lmcore/model.py`. A pass over one sequence records
     tensors without a batch axis; a pass over ids [B, S] puts a leading "batch" axis on each.
 
-    What grows with the square of the text and follows from another tensor in one step (the mask, the softmax) is not
-    kept: looking it up computes it once more, with the same numbers, as the pass did.
+    What follows from other tensors in one step (a rotation, the mask, the softmax, the bend of the MLP) is not kept:
+    looking it up computes it once more, with the same numbers, as the pass did.
 
     >>> import torch
     >>> trace = Trace()
@@ -30,14 +30,12 @@ class Trace(Mapping[str, Tensor]):
     """
 
     def __init__(self) -> None:
-        self._tensors: dict[str, Tensor | Callable[[], Tensor]] = {}
+        self._tensors: dict[str, Tensor | Again] = {}
         self._axes: dict[str, tuple[str, ...]] = {}
         self._wide = False
 
-    def record(
-        self, name: str, tensor: Tensor, axes: tuple[str, ...], again: Callable[[], Tensor] | None = None
-    ) -> None:
-        """Keep `tensor` under `name`, or with `again` only how it is computed once more.
+    def record(self, name: str, tensor: Tensor, axes: tuple[str, ...], again: Again | None = None) -> None:
+        """Keep `tensor` under `name`, or with `again` only how it is computed once more from others of this trace.
 
         Raises:
             ValueError: when the name is taken or the axes do not fit the tensor's shape.
@@ -74,9 +72,12 @@ class Trace(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         self._require(name)
-        kept = self._tensors[name]
-        tensor = kept if isinstance(kept, Tensor) else kept().detach()
+        tensor = self._as_recorded(name)
         return tensor.float() if self._wide else tensor
+
+    def _as_recorded(self, name: str) -> Tensor:
+        kept = self._tensors[name]
+        return kept if isinstance(kept, Tensor) else kept(self._as_recorded).detach()
 
     def __contains__(self, name: object) -> bool:
         return name in self._tensors
@@ -138,9 +139,9 @@ class Recorder:
                 )
             tensor, again = edited, None
         if self._trace is not None:
-            trace, prefix = self._trace, self._prefix
-            once_more = None if again is None else lambda: again(lambda other: trace[prefix + other])
-            trace.record(name, tensor, axes, once_more)
+            prefix = self._prefix  # and not the trace, which would then hold itself in memory
+            once_more = None if again is None else lambda of: again(lambda other: of(prefix + other))
+            self._trace.record(name, tensor, axes, once_more)
         return tensor
 
     def under(self, prefix: str) -> Recorder:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import torch
 
@@ -62,6 +64,14 @@ def test_one_square_of_the_text_is_kept_a_head() -> None:
     assert len(squares) == 3 * model.config.n_layers
     assert trace.nbytes <= others + sum(squares.values()) / 3
     assert trace.nbytes == trace.float().nbytes
+
+
+def test_a_trace_that_nobody_holds_is_gone_at_once() -> None:
+    """It does not wait for the garbage collector, which may let several passes pile up."""
+    _model, trace = traced("rope, grouped heads")
+    held = weakref.ref(trace)
+    del trace
+    assert held() is None
 
 
 def test_what_two_names_share_counts_once() -> None:
