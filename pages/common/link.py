@@ -3,8 +3,9 @@
 - The session is the truth. `remember(key, default)` gives a value a home in `st.session_state`; widgets are made
   with that key and `persist_state="session"`, so the value is there again when the reader comes back to a page.
 - The address mirrors it. `publish()`, at the end of a run or through `stop()`, writes every value remembered in that
-  run into the address. Opening that address in a fresh browser, or after the server was restarted, gives the same
-  page: the first `remember` of a session reads the address. Values that do not fit are replaced, and said.
+  run into the address, but for texts too long for one. Opening that address in a fresh browser, or after the server
+  was restarted, gives the same page: the first `remember` of a session reads the address. Values that do not fit are
+  replaced, and said.
 - The browser's Back and Forward change the page and lose nothing: the session's values stay.
 - A link inside the app sets values when it carries `apply=1` (see `page.try_next`); with `apply=fresh` all others go
   back to what they are on a first visit, but for the language.
@@ -30,6 +31,7 @@ _APPLIED = "link.applied"  # the link whose values were taken last
 _KNOWN = "link.known"  # every parameter that the session has remembered
 _ADDRESS = "link.address"  # the parameters last published
 APPLY = "apply"
+LONGEST = 4000  # characters of a value in the address; servers refuse addresses of some 64 KB, browsers those of 2 MB
 FRESH = "fresh"
 _KEPT = ("lang", "present")  # how the reader reads: no lesson's business
 Parse = Callable[[str], Any]
@@ -104,7 +106,8 @@ def publish() -> None:
     """End a run: write the values remembered in it into the address."""
     state = st.session_state
     state[_RUN] = state.get(_RUN, 0) + 1
-    state[_ADDRESS] = {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None}
+    values = {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None}
+    state[_ADDRESS] = {key: text for key, text in values.items() if len(text) <= LONGEST}
     show_in_address(state[_RUN], state[_ADDRESS])
 
 
