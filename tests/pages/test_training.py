@@ -351,3 +351,8 @@ def test_a_gradient_that_does_not_fit_the_memory_is_refused_before_it_is_compute
     assert "0.0 GB are free" in refusal.value and "small-world" in refusal.value
     meminfo.write_text("MemTotal: 16000000 kB\nMemAvailable: 16000 kB\n", encoding="ascii")
     assert not run(**{"training.view": view}).info
+
+
+def test_lengths_of_moves_are_told_however_small() -> None:
+    figure = gradients.moves([2.5e-7, 0.0312], ["norm", "mlp"], "length")
+    assert list(figure.data[0].text) == ["2.5e-07", "0.0312"] and list(figure.data[0].x) == [2.5e-7, 0.0312]

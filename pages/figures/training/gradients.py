@@ -51,6 +51,15 @@ def loss_along(
     )
     top, bottom = float(max(losses.max(), losses[0])), min(0.0, float(losses.min()))
     figure.update_yaxes(range=[bottom - 0.03 * (top - bottom), top + 0.06 * (top - bottom)])
+    figure.update_xaxes(exponentformat="power")
+    return figure
+
+
+def moves(lengths: Sequence[float], names: Sequence[str], title: str) -> Figure:
+    """Return how far each part moved, as bars: three digits each, however small."""
+    figure = theme.bars(lengths, names, kind="amount", value_title=title)
+    figure.data[0].text = [f"{length:.3g}" for length in lengths]
+    figure.update_xaxes(exponentformat="power")
     return figure
 
 

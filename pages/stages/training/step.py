@@ -98,7 +98,7 @@ def show() -> None:
         st.metric("η", f"{eta:.4g}")
         _metrics(points[0], chosen, slope.squared)
     with picture:
-        near = [point for point in points if point.eta <= 2.6 * eta]
+        near = [point for point in points if point.eta <= 3.3 * eta]
         page.figure(
             figures.loss_along(
                 [point.eta for point in near],
@@ -111,7 +111,7 @@ def show() -> None:
             "training-step",
             _("The loss after one step over the step's size, leaving the first-order line as the step grows."),
         )
-        st.caption(_("The axis ends at about 2.5 η: make η small and the curve becomes the line."))
+        st.caption(_("The axis ends not far beyond η: make η small and the curve becomes the line."))
         page.figure(
             figures.step_sizes(
                 [point.eta for point in points[1:]],
@@ -246,11 +246,10 @@ def _tell_groups(lm: LanguageModel, slope: Slope, eta: float) -> None:
     furthest = sorted(range(len(groups)), key=lambda place: -groups[place].gradient_norm)[:_MOST_PARTS]
     drawn = sorted(furthest)  # in the order of the model
     page.figure(
-        theme.bars(
+        figures.moves(
             [eta * groups[place].gradient_norm for place in drawn],
             [names[place] for place in drawn],
-            kind="amount",
-            value_title=_("length of the move, η |g|"),
+            _("length of the move, η |g|"),
         ),
         "training-groups",
         _("How far each part of the model moved in this step."),
