@@ -564,6 +564,25 @@ def test_pinning_compares_with_what_was(open_page: OpenPage) -> None:
     distance = lmcore.distribution.total_variation(plain.probs, cold.probs).item()
     expect(page.locator(".tile[data-tile=removed]")).to_contain_text(f"total variation {distance:.4f}")
     expect(page.locator(".tile[data-tile=entropy]")).to_contain_text(f"pinned: {plain.entropy_bits:.3f} bits")
+    expect_query(page, temperature="0.5", pinned='{"engine":"lmcore"}')
+
+
+def test_a_pinned_comparison_is_in_the_link(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="0.5", pinned='{"temperature":1.5,"top_k":3,"logit_bias":{"7":"-inf"}}')
+    warm, _ = model_result(temperature=1.5, top_k=3)
+    expect(page.locator(".tile[data-tile=entropy]")).to_contain_text(f"pinned: {warm.entropy_bits:.3f} bits")
+    pin = page.get_by_role("button", name="Pin")
+    expect(pin).to_have_attribute("aria-pressed", "true")
+    pin.click()
+    expect(page).not_to_have_url(re.compile("pinned=%7B"))
+    expect(page.locator(".tile[data-tile=entropy]")).not_to_contain_text("pinned")
+
+
+@pytest.mark.parametrize("pinned", ["nonsense", "[1]", '{"temperature":[]}', '{"temperature":-1}', '{"engine":"gpt"}'])
+def test_a_pinned_comparison_that_does_not_fit_is_said(open_page: OpenPage, pinned: str) -> None:
+    page = open_lab(open_page, pinned=pinned)
+    expect(page.get_by_text("does not fit pinned")).to_be_visible()
+    expect(page.get_by_role("button", name="Pin")).to_have_attribute("aria-pressed", "false")
 
 
 def number_of(page: Page, token: int) -> str:

@@ -59,8 +59,8 @@ def sampling_lab(
     Args:
         logits: [V] by id. float32 takes 4 bytes a token; float64 is for numbers that float32 would round.
         texts: the text of a token, by id; made visible here. Asked for a few hundred ids only.
-        settings: the value of each stage, and "engine", "order", "penalty_last_n", "against", "bars", "log", "token";
-            what the lab shows. A bias of -inf is the text "-inf".
+        settings: the value of each stage, and "engine", "order", "penalty_last_n", "against", "bars", "log", "token",
+            "pinned"; what the lab shows. A bias of -inf is the text "-inf".
         key: unique on the page.
         history: ids of the tokens before this position, for the penalties.
         on_settings: called with settings as the reader left them, before the page runs again. They come from the

@@ -74,7 +74,7 @@ class Lab {
     const aligned = bytes.slice().buffer;
     this.ranked = rankVocabulary(data.float === 64 ? new Float64Array(aligned) : new Float32Array(aligned));
     this.rankedCrc = data.crc;
-    this.result = this.pinned = this.other = this.hovered = null;
+    this.result = this.pinned = this.pinnedFrom = this.other = this.hovered = null;
   }
 
   rebuild() {
@@ -126,8 +126,10 @@ class Lab {
   }
 
   pin() {
-    this.pinned = this.pinned ? null : pinned(this.result);
-    this.update();
+    const names = [...Object.keys(OFF), "engine", "order", "penalty_last_n"];
+    const kept = Object.fromEntries(names.map((name) => [name, this.settings[name]]));
+    this.change({ pinned: this.settings.pinned ? null : kept });
+    this.report();
   }
 
   // ---- What is drawn ------------------------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ class Lab {
   // What the picture is held against: another engine under the same knobs, or what was pinned; null: nothing.
   beside() {
     const engine = this.engines[this.settings.against];
-    if (!engine) return this.pinned;
+    if (!engine) return this.pinnedNow();
     try {
       const settings = under(engine, { ...this.settings, order: engine.order });
       this.other = reshape(this.ranked, settings, this.history, this.other);
@@ -172,6 +174,21 @@ class Lab {
       return null; // that engine refuses these knobs
     }
     return { ...pinned(this.other), title: engine.title };
+  }
+
+  // The same logits under the settings that were pinned; null when none are, or their engine refuses them.
+  pinnedNow() {
+    const kept = this.settings.pinned;
+    if (this.pinnedFrom === kept) return this.pinned;
+    this.pinnedFrom = kept;
+    this.pinned = null;
+    if (!kept) return null;
+    try {
+      this.pinned = pinned(reshape(this.ranked, under(this.engines[kept.engine], kept), this.history, null));
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+    }
+    return this.pinned;
   }
 
   // Go to a token by its id, or by its text where that is known: an equal one first, else the first that holds it.
@@ -267,7 +284,7 @@ class Lab {
       engine.value = this.settings.engine;
       against.value = this.settings.against;
       changed.hidden = this.engines[engine.value].order.every((name, index) => name === this.settings.order[index]);
-      pin.setAttribute("aria-pressed", String(Boolean(this.pinned)));
+      pin.setAttribute("aria-pressed", String(Boolean(this.settings.pinned)));
     };
   }
 

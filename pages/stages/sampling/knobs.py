@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -50,6 +51,7 @@ def remember() -> None:
     _remember_checked("logit_bias", "", lambda text: bias_text(bias_of(text)))
     _remember_checked("order", None, lambda text: _order(text.split(","), st.session_state["engine"]))
     _remember_checked("against", "", lambda text: text and _engine(text))
+    _remember_checked("pinned", "", lambda text: text and pinned_text(_pinned_in(text)))
     _remember_checked("bars", 20, lambda text: min(max(int(text), BARS[0]), BARS[1]))
     _remember_checked("log_bars", False, {"1": True, "0": False}.__getitem__)
     _remember_checked("token", None, _token_id)
@@ -97,12 +99,13 @@ def for_lab(vocab_size: int) -> dict[str, Any]:
     state = st.session_state
     bias = {token: amount for token, amount in bias_of(state["logit_bias"]).items() if token < vocab_size}
     return {
-        "logit_bias": {str(token): amount if math.isfinite(amount) else "-inf" for token, amount in bias.items()},
+        "logit_bias": _bias_for_lab(bias),
         **{name: state[name] for name in NUMBERS},
         "penalty_last_n": state["penalty_last_n"],
         "engine": state["engine"],
         "order": list(_order(state["order"] or (), state["engine"])),
         "against": state["against"],
+        "pinned": _pinned_in(state["pinned"]) if state["pinned"] else None,
         "bars": state["bars"],
         "log": state["log_bars"],
         "token": state["token"],
@@ -116,10 +119,11 @@ def take(told: Any) -> None:
     try:
         engine = _engine(told["engine"])
         numbers = {name: _number(name, told[name]) for name in NUMBERS}
-        bias = bias_of(bias_text({int(token): float(amount) for token, amount in told["logit_bias"].items()}))
+        bias = _bias_told(told["logit_bias"])
         order = _order(told["order"], engine)
         SamplingSettings(**numbers, logit_bias=bias, order=order)
         window = _window(told["penalty_last_n"])
+        pinned = pinned_text(_pinned(told["pinned"])) if told.get("pinned") else ""
         against = told["against"] and _engine(told["against"])
         bars = min(max(int(told["bars"]), BARS[0]), BARS[1])
         token = None if told["token"] is None else _token_id(told["token"])
@@ -128,7 +132,7 @@ def take(told: Any) -> None:
     st.session_state.update(numbers)
     st.session_state["logit_bias"] = bias_text(bias)
     st.session_state["order"] = None if order == engines.order(engine) else order
-    st.session_state.update({"engine": engine, "penalty_last_n": window, "against": against})
+    st.session_state.update({"engine": engine, "penalty_last_n": window, "against": against, "pinned": pinned})
     st.session_state.update({"bars": bars, "log_bars": bool(told["log"]), "token": token})
 
 
@@ -170,6 +174,47 @@ def bias_text(bias: Mapping[int, float]) -> str:
     '7:-2,12:1.5'
     """
     return ",".join(f"{token}:{amount:.12g}" for token, amount in sorted(bias.items()))
+
+
+def pinned_text(pinned: Mapping[str, Any]) -> str:
+    """Write pinned settings for the address: those that are not off, as JSON."""
+    engine = pinned["engine"]
+    usual = {**{name: off(name) for name in NUMBERS}, "penalty_last_n": 0, "logit_bias": {}, "engine": engines.OWN}
+    usual["order"] = list(engines.order(engine))
+    told = {name: value for name, value in pinned.items() if value != usual[name]}
+    return json.dumps(told or {"engine": engine}, separators=(",", ":"))
+
+
+def _pinned(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Complete pinned settings, from the address or the lab, as the lab's scripts name them."""
+    engine = _engine(given.get("engine", engines.OWN))
+    numbers = {name: _number(name, given.get(name, off(name))) for name in NUMBERS}
+    bias = _bias_told(given.get("logit_bias", {}))
+    order = _order(given.get("order", ()), engine)
+    SamplingSettings(**numbers, logit_bias=bias, order=order)
+    window = _window(given.get("penalty_last_n", 0))
+    return {
+        **numbers,
+        "logit_bias": _bias_for_lab(bias),
+        "engine": engine,
+        "order": list(order),
+        "penalty_last_n": window,
+    }
+
+
+def _pinned_in(text: str) -> dict[str, Any]:
+    try:
+        return _pinned(json.loads(text))
+    except (TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"pinned is {text!r}; it must be settings by name, as JSON.") from error
+
+
+def _bias_told(told: Mapping[str, Any]) -> dict[int, float]:
+    return bias_of(bias_text({int(token): float(amount) for token, amount in told.items()}))
+
+
+def _bias_for_lab(bias: Mapping[int, float]) -> dict[str, float | str]:
+    return {str(token): amount if math.isfinite(amount) else "-inf" for token, amount in bias.items()}
 
 
 def _number(name: str, value: Any) -> float | int:
