@@ -26,12 +26,12 @@ def equations(chosen: Chosen) -> tuple[str, ...]:
     q, k = (rf"{rotate}({name})" if rotate else name for name in ("q", "k"))
     tall, wide = rf"[{length},\,{config.d_head}]", rf"[{config.d_head},\,{length}]"
     product = rf"\underset{{{tall}}}{{{q}}}\;\underset{{{wide}}}{{{k}^{{\top}}}}"
+    scores = rf"\underset{{[{length},\,{length}]}}{{s}} = \frac{{{product}}}{{\sqrt{{{config.d_head}}}}}{bias}"
     pattern = (
-        rf"\underset{{[{length},\,{length}]}}{{\mathrm{{pattern}}}} = \mathrm{{softmax}}\!\left(\mathrm{{mask}}\!\left("
-        rf"\frac{{{product}}}{{\sqrt{{{config.d_head}}}}}{bias}\right)\right),\qquad "
+        rf"\underset{{[{length},\,{length}]}}{{\mathrm{{pattern}}}} = \mathrm{{softmax}}(\mathrm{{mask}}(s)) \\ "
         rf"\underset{{{tall}}}{{z}} = \mathrm{{pattern}}\;\underset{{{tall}}}{{v}}"
     )
-    return (pattern,)
+    return (rf"\begin{{gathered}} {scores} \\ {pattern} \end{{gathered}}",)
 
 
 def patterns(chosen: Chosen, weights: np.ndarray) -> None:

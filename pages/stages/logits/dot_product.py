@@ -33,10 +33,10 @@ def equation(chosen: Chosen, out: Readout) -> str:
     t = chosen.target
     bias = "" if out.bias is None else f" + ({out.bias[t]:.3f})"
     return (
-        rf"\begin{{aligned}}\mathrm{{logit}}_{{{t}}} &= h \cdot e_{{{t}}}{' + b' if bias else ''} = "
-        rf"\lVert h\rVert\,\lVert e_{{{t}}}\rVert\cos\theta{' + b' if bias else ''}\\ &= "
+        rf"\begin{{gathered}}\mathrm{{logit}}_{{{t}}} = h \cdot e_{{{t}}}{' + b' if bias else ''} = "
+        rf"\lVert h\rVert\,\lVert e_{{{t}}}\rVert\cos\theta{' + b' if bias else ''}\\ = "
         rf"{out.length:.3f} \times {out.row_lengths[t]:.3f} \times {out.cosines[t]:.4f}{bias} = {out.logits[t]:.3f}"
-        r"\end{aligned}"
+        r"\end{gathered}"
     )
 
 
