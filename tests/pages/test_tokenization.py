@@ -20,6 +20,7 @@ from lmcore.checkpoints.vocabulary_files import sample_text
 from lmcore.tokenizer.bpe_training import learn_merges, split_words, tokenizer_of
 from pages.figures import tokenization as figures
 from pages.live.merge_replay import replay_data
+from pages.stages.tokenization import names
 from tests.pages.hostile import TEXTS
 
 ROOT = Path(__file__).parents[2]
@@ -366,6 +367,15 @@ def test_the_toy_table_beside_the_models_ids() -> None:
     assert "toy word-level vocabulary" in sentences(app)
     assert last_snippet(app).splitlines()[0] == "toy: [2, 3, 4, 0, 0]"
     assert "UNKs here: 1;" in sentences(run("whose", toy_text="我喜欢鱼"))
+
+
+def test_of_a_large_vocabulary_some_tokens_are_drawn_and_the_most_probable_among_them() -> None:
+    logits = torch.randn(262_144, generator=torch.Generator().manual_seed(1))
+    ids = names.to_draw(logits)
+    assert len(ids) <= names.MAX_DRAWN and {0, 262_143} < set(ids.tolist())
+    assert ids.tolist() == sorted(set(ids.tolist()))
+    assert set(logits.topk(names.MOST_PROBABLE).indices.tolist()) < set(ids.tolist())
+    assert names.to_draw(logits[:1000]).tolist() == list(range(1000))
 
 
 @pytest.mark.parametrize("model", ["small-world", "small-world-untied"])

@@ -13,6 +13,8 @@ from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import tokenization as figures
 
+MAX_DRAWN, MOST_PROBABLE = 6_000, 100  # points; more of them take a browser seconds, and hide one another
+_LAST = "names.logits"  # (what was asked, the logits found for it)
 CODE = """
 import torch
 import lmcore
@@ -43,7 +45,7 @@ def show(lm: LanguageModel) -> None:
         seed = widgets.number("id_seed", _("Seed of the permutation"), 0, 2**32 - 1, 1)
     new_id = random_permutation(lm.config.vocab_size, seed)
     ids = torch.tensor(found.ids)
-    before, moved, unmoved = _three(lm, ids, new_id)
+    before, moved, unmoved = _three(lm, ids, seed)
     with controls:
         st.markdown(
             _(
@@ -55,13 +57,20 @@ def show(lm: LanguageModel) -> None:
                 unmoved=f"{(unmoved - before).abs().max().item():.3g}",
             )
         )
-    labels = [f"{visible(lm.tokenizer.token_bytes(i))} · {i} → {int(new_id[i])}" for i in range(len(before))]
+    drawn = to_draw(before)
+    labels = [f"{visible(lm.tokenizer.token_bytes(i))} · {i} → {int(new_id[i])}" for i in drawn.tolist()]
     with picture:
+        if len(drawn) < len(before):
+            st.caption(
+                _("{n:,} of the {size:,} tokens are drawn: the {most} most probable, the others evenly spaced.").format(
+                    n=len(drawn), size=len(before), most=MOST_PROBABLE
+                )
+            )
         page.figure(
             figures.renamed_logits(
-                before,
-                moved,
-                unmoved,
+                before[drawn],
+                moved[drawn],
+                unmoved[drawn],
                 labels,
                 moved_name=_("rows moved along"),
                 unmoved_name=_("ids alone changed"),
@@ -97,12 +106,31 @@ def show(lm: LanguageModel) -> None:
     page.snippet(CODE.format(name=lm.name, prompt=found.text, seed=seed))
 
 
-def _three(lm: LanguageModel, ids: Tensor, new_id: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the last position's logits, all in the order of the old ids: as it is, renamed, renamed without rows."""
-    renamed = LanguageModel(lm.name, rename_ids(lm.model, new_id), lm.tokenizer)
-    before = session.logits(ids.tolist())[-1]
-    with session.forward_lock():
-        return before, renamed(new_id[ids])[-1][new_id], lm(new_id[ids])[-1][new_id]
+def to_draw(logits: Tensor) -> Tensor:
+    """Return the ids that are drawn, rising: all of a small vocabulary, some of a large one."""
+    size = len(logits)
+    if size <= MAX_DRAWN:
+        return torch.arange(size)
+    spaced = torch.linspace(0, size - 1, MAX_DRAWN - MOST_PROBABLE).long()
+    return torch.cat((distribution.top(logits, MOST_PROBABLE).ids, spaced)).unique()
+
+
+def _three(lm: LanguageModel, ids: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the last position's logits, all in the order of the old ids: as it is, renamed, renamed without rows.
+
+    The session keeps them: a renamed table is as large as the model's own, and is made once.
+    """
+    asked = (lm.name, tuple(ids.tolist()), seed)
+    last = st.session_state.get(_LAST)
+    if last is None or last[0] != asked:
+        with st.spinner(_("Giving every token another id …")):
+            new_id = random_permutation(lm.config.vocab_size, seed)
+            before = session.logits(ids.tolist())[-1]
+            with session.forward_lock():
+                renamed = LanguageModel(lm.name, rename_ids(lm.model, new_id), lm.tokenizer)
+                found = before, renamed(new_id[ids])[-1][new_id], lm(new_id[ids])[-1][new_id]
+        last = st.session_state[_LAST] = (asked, found)
+    return last[1]
 
 
 def _against_embedding(lm: LanguageModel, length: int) -> None:
