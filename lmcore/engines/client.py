@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import queue
 import random
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
-from concurrent.futures import CancelledError, Future
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -91,7 +90,7 @@ class Client:
             except ValueError:
                 raise self._error("unreadable", "its answer is not JSON.") from None
 
-    async def events(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[Any]:
+    async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
         """Ask, and yield the JSON of each event of the stream that answers, until the server says it is done.
 
         Raises:
@@ -114,10 +113,6 @@ class Client:
                     raise self._failed(error) from None
                 raise self._error("broken off", "the connection broke off in the middle of its answer.") from None
         raise self._error("broken off", "the connection broke off in the middle of its answer.")
-
-    def stream(self, path: str, body: Mapping[str, Any]) -> Stream:
-        """Return the events as an iterator for a thread, which any other thread can end."""
-        return Stream(self.events(path, body))
 
     def close(self) -> None:
         """Close the connections."""
@@ -198,48 +193,6 @@ class Client:
         except EngineError:
             key = ""
         return EngineError(kind, f"{self.config.name}: {sentence}", without_secrets(_words(given), key))
-
-
-class Stream:
-    """Events that a thread iterates over as they come; `cancel`, from any thread, ends it at once.
-
-    Args:
-        events: the events.
-    """
-
-    def __init__(self, events: AsyncIterator[Any]) -> None:
-        self._queue: queue.SimpleQueue[tuple[Any, BaseException | None] | None] = queue.SimpleQueue()
-        self._future = submit(self._read(events))
-
-    async def _read(self, events: AsyncIterator[Any]) -> None:
-        try:
-            async for event in events:
-                self._queue.put((event, None))
-        except EngineError as error:
-            self._queue.put((None, error))
-        finally:
-            self._queue.put(None)
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the events; an EngineError that ends them is raised after those that came before it."""
-        while (found := self._queue.get()) is not None:
-            event, error = found
-            if error is not None:
-                raise error
-            yield event
-
-    def cancel(self) -> None:
-        """Close the connection; the iteration ends."""
-        self._future.cancel()
-        self._queue.put(None)
-
-    def ended(self) -> bool:
-        """Whether the request is over."""
-        try:
-            self._future.result(timeout=5)
-        except CancelledError:
-            return True
-        return self._future.done()
 
 
 def _pause(tried: int, response: httpx2.Response | None) -> float:

@@ -6,12 +6,14 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from lmcore.engines.candidates import Candidates, candidates, choice_of, log_probs_of
 from lmcore.engines.capabilities import PROBE, Capabilities, find_out
-from lmcore.engines.client import Client, Stream, submit
+from lmcore.engines.client import Client, submit
 from lmcore.engines.config import EngineConfig
 from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Piece, Sampler, piece_of
@@ -138,19 +140,37 @@ class Engine:
         choice = choice_of(self.client.post("completions", body), self.name)
         return piece_of(choice, n, self.name)
 
-    def stream(self, prompt: Prompt, sampler: Sampler, n: int, max_tokens: int) -> tuple[Stream, Iterator[Piece]]:
-        """Let the server draw up to `max_tokens` tokens; return the stream, to cancel, and the tokens it brings."""
+    def stream(
+        self, prompt: Prompt, sampler: Sampler, n: int, max_tokens: int, take: Callable[[Piece], bool]
+    ) -> Future[int]:
+        """Let the server draw up to `max_tokens` tokens, and hand over each as it comes.
+
+        Args:
+            prompt: ids or a text.
+            sampler: how to draw.
+            n: how many of the most probable tokens to tell with each.
+            max_tokens: the most tokens.
+            take: called with each, in the thread of all engines' requests: be quick. False ends it.
+
+        Returns:
+            How many tokens came, in the future; cancelling it ends the request.
+        """
         body = {**self._body(prompt, n), **self._settings(sampler), "max_tokens": max_tokens, "stream": True}
-        stream = self.client.stream("completions", body)
 
-        def pieces() -> Iterator[Piece]:
-            for event in stream:
-                choice = choice_of(event, self.name)
-                if choice.get("logprobs") is None and not choice.get("text"):
-                    continue  # the last event of some servers only says why the text ended
-                yield from piece_of(choice, n, self.name)
+        async def read() -> int:
+            count = 0
+            async with aclosing(self.client.events("completions", body)) as events:
+                async for event in events:
+                    choice = choice_of(event, self.name)
+                    if choice.get("logprobs") is None and not choice.get("text"):
+                        continue  # the last event of some servers only says why the text ended
+                    for piece in piece_of(choice, n, self.name):
+                        if not take(piece):
+                            return count
+                        count += 1
+            return count
 
-        return stream, pieces()
+        return submit(read())
 
     def close(self) -> None:
         """Close its connections."""

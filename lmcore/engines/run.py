@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 
 from lmcore.engines.candidates import Candidate, Candidates
-from lmcore.engines.client import Stream
 from lmcore.engines.engine import Engine
 from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Piece, Sampler
@@ -103,7 +103,7 @@ class EngineRun:
         self._generation = engine.generation
         self._appending = threading.Lock()  # held while a token is appended: no long time
         self._stopping = threading.Event()
-        self._stream: Stream | None = None
+        self._stream: Future[int] | None = None
         self._thread: threading.Thread | None = None
 
     @property
@@ -213,25 +213,28 @@ class EngineRun:
                 "model changed", f"{self.engine.name}: this text is the former model's, and another one answers now."
             )
 
-    def _pieces(self, stopping: threading.Event, most: int) -> Iterator[Piece | None]:
-        """The next tokens, None when the server ends the text."""
-        if self.by_ids and most > 1:
-            stream, pieces = self.engine.stream(self._prompt_at(self.node), self._sampler_at(self.node), self.n, most)
-            with self._appending:
-                self._stream = stream
-                if stopping.is_set():
-                    stream.cancel()
-            count = 0
-            for piece in pieces:
-                count += 1
-                yield piece
-            if count < most and not stopping.is_set():
-                yield None
-            return
-        drawn = self.engine.draw(self._prompt_at(self.node), self._sampler_at(self.node), self.n)
-        yield from drawn
-        if not drawn:
-            yield None
+    def _begin_stream(self, stopping: threading.Event, most: int) -> Future[int]:
+        """Ask for a stream whose tokens are appended as they come, as long as this run is wanted."""
+        reference, sampler = weakref.ref(self), self._sampler_at(self.node)
+
+        def take(piece: Piece) -> bool:
+            run = reference()
+            return run is not None and run._take_drawn(piece, sampler, stopping)
+
+        future = self.engine.stream(self._prompt_at(self.node), sampler, self.n, most, take)
+        with self._appending:
+            self._stream = future
+            if stopping.is_set():
+                future.cancel()
+        return future
+
+    def _take_drawn(self, piece: Piece, sampler: Sampler, stopping: threading.Event) -> bool:
+        """Append a token that came, unless the run was stopped meanwhile; return whether it was appended."""
+        with self._appending:
+            if stopping.is_set():
+                return False
+            self._append(self.node, ServedNode(self.node, piece, sampler))
+            return True
 
     def _append(self, parent: ServedNode, node: ServedNode) -> None:
         parent.children.append(node)
@@ -239,32 +242,42 @@ class EngineRun:
 
     def _move_to(self, node: ServedNode) -> None:
         # The tip first: who reads `node` and then `tip` meanwhile never finds the place beyond the branch in view.
-        if node not in self.tip.lineage():
+        if node.parent is self.tip or node not in self.tip.lineage():
             self.tip = node
         self.node = node
 
 
 def _run(reference: weakref.ref[EngineRun], stopping: threading.Event, most: int) -> None:
     """Append tokens until the text ends, the run is stopped, or nobody refers to it any more."""
-    run = reference()
-    try:
-        while run is not None and not stopping.is_set() and most > 0 and not run.end:
+    while most > 0 and not stopping.is_set():
+        run = reference()
+        if run is None or run.end:
+            return
+        name = run.engine.name
+        try:
             run._check()
-            before = run.node
-            sampler = run._sampler_at(before)
-            for piece in run._pieces(stopping, most):
-                with run._appending:
-                    if stopping.is_set():
-                        return
-                    if piece is None:
-                        run.ended = run.node
-                        return
-                    run._append(run.node, ServedNode(run.node, piece, sampler))
-                most -= 1
-            del before
-    except EngineError as error:
-        if run is not None and not stopping.is_set():
-            run.error = error
-    except Exception as error:  # whatever it is, the reader is told; a thread has nobody else to tell
-        if run is not None and not stopping.is_set():
-            run.error = EngineError("failing", f"{run.engine.name}: the text could not go on ({type(error).__name__}).")
+            if run.by_ids and most > 1:
+                future = run._begin_stream(stopping, most)
+                del run  # while the server draws nothing here refers to it
+                count = future.result()
+                run = reference()
+                if run is not None and count < most and not stopping.is_set():
+                    run.ended = run.node
+                return
+            sampler = run._sampler_at(run.node)
+            drawn = run.engine.draw(run._prompt_at(run.node), sampler, run.n)
+            if not drawn:
+                run.ended = run.node
+                return
+            for piece in drawn:
+                if not run._take_drawn(piece, sampler, stopping):
+                    return
+            most -= len(drawn)
+        except CancelledError:
+            return
+        except Exception as error:  # whatever it is, the reader is told; a thread has nobody else to tell
+            run = reference()
+            if run is not None and not stopping.is_set():
+                sentence = f"{name}: the text could not go on ({type(error).__name__})."
+                run.error = error if isinstance(error, EngineError) else EngineError("failing", sentence)
+            return

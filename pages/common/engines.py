@@ -11,6 +11,7 @@ All others ask for `session.language_model()`, which tells the reader that they 
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -55,7 +56,10 @@ def _configured() -> tuple[tuple[EngineConfig, ...], bool]:
 def _engine(config: EngineConfig) -> Engine:
     from lmcore.engines.engine import Engine  # brings in an HTTP library, which nobody needs without an engine
 
-    return Engine(config)
+    engine = Engine(config)
+    gc.collect()
+    gc.freeze()  # as when a model is loaded: Streamlit collects garbage after every run
+    return engine
 
 
 @st.cache_resource(show_spinner=False)

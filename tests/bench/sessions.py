@@ -80,6 +80,7 @@ class Session:
         self._pages: dict[str, str] = {}  # address -> what the server calls the page
         self._widgets: dict[str, tuple[str, str]] = {}  # key -> id and the fragment it stands in
         self._values: dict[str, int | str] = {}
+        self._pressed = ""
         self._open = contextlib.ExitStack()
         address = f"ws://localhost:{server.port}/_stcore/stream"
         self._socket = self._open.enter_context(
@@ -103,6 +104,8 @@ class Session:
                 state.string_value = value
             else:
                 state.double_array_value.data.append(value)
+        if self._pressed:
+            script.widget_states.widgets.add(id=self._widgets[self._pressed][0], trigger_value=True)
         self._socket.send(message.SerializeToString())
         messages = []
         while True:
@@ -118,6 +121,18 @@ class Session:
         """Move a slider or write into a field; return what the server sent."""
         self._values[key] = value
         return self.run(self._widgets[key][1])
+
+    def press(self, key: str) -> list[ForwardMsg]:
+        """Press a button; return what the server sent."""
+        self._pressed = key
+        try:
+            return self.run(self._widgets[key][1])
+        finally:
+            self._pressed = ""
+
+    def fragment_of(self, key: str) -> str:
+        """Return the fragment that a part of the page stands in, to run it again as the page does by itself."""
+        return self._widgets[key][1]
 
     def go_to(self, page: str) -> list[ForwardMsg]:
         """Open another page of the navigation; the server remembers what was chosen."""

@@ -1,8 +1,14 @@
-"""llama-cpp-python's server on SmolLM2: `python -m tests.engines.llama_cpp [port]`; building it takes six minutes."""
+"""llama-cpp-python's server on SmolLM2: `python -m tests.engines.llama_cpp [port]`; building it takes six minutes.
+
+It is given the file's numbers as float32: multiplied with a quantised file, llama.cpp rounds the other side to 8 bits
+too, and two places with the same weights would be compared by that rounding alone.
+"""
 
 from __future__ import annotations
 
-from tests.engines.servers import KEY, MODEL, Server, free_port, install, main, python_of, smollm_file
+from pathlib import Path
+
+from tests.engines.servers import FOLDER, KEY, MODEL, Server, free_port, install, main, python_of, smollm_file
 
 NAME = "llama_cpp"
 PACKAGE = "llama-cpp-python[server]==0.3.36"
@@ -19,15 +25,44 @@ def install_it() -> None:
     install(NAME, ["install", PACKAGE])
 
 
+def weights() -> Path:
+    """Return a GGUF file with the numbers of SmolLM2's in float32, made once: 540 MB."""
+    file = FOLDER / "smollm2-float32.gguf"
+    if not file.exists():
+        from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
+        from gguf.quants import dequantize
+
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        reader = GGUFReader(smollm_file())
+        part = file.with_suffix(".part")
+        writer = GGUFWriter(part, reader.get_field("general.architecture").contents())
+        for name, field in reader.fields.items():
+            if not name.startswith("GGUF.") and name not in ("general.architecture", "general.file_type"):
+                is_list = field.types[0] == GGUFValueType.ARRAY
+                writer.add_key_value(name, field.contents(), field.types[0], field.types[-1] if is_list else None)
+        writer.add_file_type(0)  # all in float32
+        for tensor in reader.tensors:
+            numbers = dequantize(tensor.data, tensor.tensor_type)
+            writer.add_tensor(tensor.name, numbers, raw_dtype=GGMLQuantizationType.F32)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        part.rename(file)
+    return file
+
+
 def start(port: int | None = None) -> Server:
     """Start it. `logits_all` is what makes it return log-probabilities."""
     port = port or free_port()
     options = {
-        "--model": smollm_file(),
+        "--model": weights(),
         "--model_alias": MODEL,
         "--n_ctx": CONTEXT,
         "--logits_all": "true",
         "--n_threads": 1,
+        "--type_k": 0,  # keys and values in float32 as well
+        "--type_v": 0,
         "--api_key": KEY,
         "--host": "127.0.0.1",
         "--port": port,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+import weakref
 
 import streamlit as st
 
@@ -18,12 +20,23 @@ from pages.stages.generation.line import FULL_COLOUR_BITS, REFRESH
 
 SELECTED = "generation.engine.selected"  # the node whose candidates are shown; None for the latest
 SHOWN = 10  # candidates that can be taken
+LOOKS_PER_SECOND = 20  # at most, of all sessions together
+_PRESENT = 60.0  # seconds since its page was drawn in which a run counts as looked at
+_looked_at: weakref.WeakKeyDictionary[EngineRun, float] = weakref.WeakKeyDictionary()  # of all sessions
 
 
 def live(run: EngineRun) -> None:
     """Draw the text and the candidates, again and again while it runs."""
     running = run.running
-    st.fragment(_draw, run_every=REFRESH if running else None)(run, running)
+    st.fragment(_draw, run_every=_pause(run) if running else None)(run, running)
+
+
+def _pause(run: EngineRun) -> float:
+    """Seconds between two looks at a run: all sessions share one server, and each look takes it some milliseconds."""
+    now = time.monotonic()
+    _looked_at[run] = now
+    present = sum(now - looked < _PRESENT for looked in list(_looked_at.values()))
+    return max(REFRESH, present / LOOKS_PER_SECOND)
 
 
 def token_label(node: ServedNode) -> str:
@@ -36,6 +49,7 @@ def token_label(node: ServedNode) -> str:
 
 def _draw(run: EngineRun, was_running: bool) -> None:
     running = run.running
+    _looked_at[run] = time.monotonic()
     node = run.node  # read first: a run moves on, and the branch in view goes at least as far
     path = run.tip.path()
     tokens = [TextToken(run.prompt_text.encode("utf-8", "surrogatepass"), _("prompt"), kind="prompt")]
@@ -53,7 +67,7 @@ def _draw(run: EngineRun, was_running: bool) -> None:
     st.code("\n".join(lines), language=None, wrap_lines=True)
     if was_running and not running:
         st.rerun()  # the buttons and the branches have to know
-    if selected is not None:
+    if selected is not None and not running:
         _candidates(run, selected)
 
 
@@ -111,7 +125,7 @@ def _candidates(run: EngineRun, selected: ServedNode) -> None:
                 f"{shown} {fmt_probability(math.exp(each.log_prob))}",
                 key=f"generation.engine.take.{number}",
                 type="primary" if came else "secondary",
-                disabled=run.running or not run.can_take(each),
+                disabled=not run.can_take(each),
                 on_click=_take,
                 args=(run, parent, each, piece),
             )

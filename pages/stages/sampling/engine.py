@@ -20,9 +20,9 @@ from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
 from pages.figures.partial import bounds
 from pages.figures.theme import fmt_bits, fmt_probability
-from pages.live.sampling_lab import N_TEXTS
 from pages.stages.logits.engine import candidate_labels
 from pages.stages.sampling.sources import Source
+from pages.stages.sampling.tables import MAX_ROWS
 from pages.stages.tokenization.common import require_text
 
 DRAWN = 20  # of the tokens told are drawn as bars; the table has all
@@ -62,7 +62,7 @@ def _whole(engine: Engine, facts: Capabilities, text: str) -> Source:
     def ask() -> tuple[Prompt, np.ndarray]:
         prompt = engine.prompt(text)
         logits = engine.next(prompt, -1).by_id(facts.vocab_size).numpy()
-        first = np.argpartition(-logits, min(N_TEXTS, len(logits) - 1))[:N_TEXTS].tolist()
+        first = np.argsort(-logits)[:MAX_ROWS].tolist()
         engine.texts([*first, *(prompt if not isinstance(prompt, str) else ())])  # in one go, not one by one
         return prompt, logits
 
@@ -78,7 +78,8 @@ def _whole(engine: Engine, facts: Capabilities, text: str) -> Source:
         "from lmcore.engines.engine import Engine\n\n"
         f"engine = Engine(next(config for config in configured() if config.name == {engine.name!r}))\n"
         f"ids = engine.prompt({text!r})\n"
-        f"logits = engine.next(ids, -1).by_id({facts.vocab_size})"
+        f"logits = engine.next(ids, -1).by_id({facts.vocab_size})\n"
+        "engine.close()"
     )
     return Source(
         logits,
