@@ -15,6 +15,7 @@ import gc
 import logging
 import math
 import os
+import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -43,6 +44,8 @@ _SHOWN = "session.shown"  # the name of the model that was shown last
 @st.cache_resource(show_spinner=False)
 def _models() -> Models:
     torch.set_num_threads(min(2, os.cpu_count() or 1))
+    # A thread that computes a token waits for Python's lock at each layer: another's turn is a millisecond, not five.
+    sys.setswitchinterval(0.001)
     # Streamlit collects garbage after every run; what is loaded stays, and need not be walked each time.
     return Models(_load, memory_budget(), loaded=lambda: (gc.collect(), gc.freeze()))
 
