@@ -23,13 +23,13 @@ from lmcore.analysis.one_step import (
     target_loss,
     where_it_stops_helping,
 )
-from lmcore.parameters import count
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
 from pages.figures.training import gradients as figures
 from pages.stages.training.common import last_only_switch, require_memory, sentence
 from pages.stages.training.reading import results_of
+from pages.stages.training.step_sizes import sizes_of
 
 OTHERS = (
     "患者服用华法林后出现头晕",
@@ -41,7 +41,6 @@ OTHERS = (
     "I like cats",
 )
 _MOST_PARTS = 24  # drawn as bars
-_LARGE_MODEL = 20_000_000  # parameters; from here on each size of step takes a second or more
 
 CODE = """
 import lmcore
@@ -134,38 +133,6 @@ def show() -> None:
     _tell_groups(lm, slope, eta)
     _tell_others(lm, (*key, eta), text)
     page.snippet(CODE.format(name=lm.name, text=text, eta=eta, last_only=last_only))
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of a step that are tried.
-
-    Attributes:
-        smallest, largest: in log10 of eta, as all but the last.
-        first: the one shown to begin with.
-        between: from one to the next.
-        digits: how many of them are found of the size that stops helping.
-    """
-
-    smallest: float
-    largest: float
-    first: float
-    between: float
-    digits: int
-
-    @property
-    def grid(self) -> tuple[float, ...]:
-        """Every eta, ascending from 0."""
-        n = round((self.largest - self.smallest) / self.between)
-        return (0.0, *(10.0 ** (self.smallest + place * self.between) for place in range(n + 1)))
-
-
-def sizes_of(lm: LanguageModel) -> Sizes:
-    """Return which sizes are tried: on a large model fewer, as each takes a pass of seconds, and smaller ones.
-
-    The first-order line is near the curve while eta |g|^2 is below the loss, and |g|^2 grows with the model.
-    """
-    return Sizes(-4.0, 2.0, -2.0, 0.2, 4) if count(lm.config).total < _LARGE_MODEL else Sizes(-7.0, 0.0, -5.5, 0.5, 2)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
