@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, Error, Page, expect
 import lmcore
 from lmcore.sampling import ENGINES, STAGES, History, Rules, SamplingSettings, preset, reshape
 from pages.live import sampling_lab
+from pages.live.part import joined
 from pages.live.sampling_lab import engines
 from tests.browser.conftest import PASTE, OpenPage, Server, settle
 
@@ -91,7 +92,7 @@ def module_page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context()
     page = context.new_page()
     names = "OFF, RULES, rankVocabulary, reshape, under, probsById, entropyBits, totalRemovedMass"
-    source = sampling_lab.script(["candidates.js", "nucleus.js", "reshape.js", "engines.js"])
+    source = joined(Path(sampling_lab.__file__).parent, ["candidates.js", "nucleus.js", "reshape.js", "engines.js"])
     page.add_script_tag(type="module", content=f"{source}\nglobalThis.lab = {{{names}}};")
     page.wait_for_function("globalThis.lab !== undefined")
     page.evaluate("(engines) => (lab.engines = engines)", engines.table())

@@ -17,6 +17,7 @@ import lmcore
 from lmcore.sampling import ENGINES, OFF, STAGES, History, SamplingSettings, preset
 from pages.figures.sampling import observed_against_expected
 from pages.live import sampling_lab
+from pages.live.part import joined
 from pages.live.sampling_lab.labels import stage_helps, stage_titles
 from pages.stages.sampling import knobs, tables, worked
 from pages.stages.sampling.own_logits import read
@@ -559,10 +560,10 @@ def test_the_scripts_know_the_stages_of_lmcore() -> None:
 
 
 def test_the_scripts_are_joined_to_one_module() -> None:
-    joined = sampling_lab.script()
-    assert len(re.findall(r"^export ", joined, re.MULTILINE)) == 1
-    assert not re.search(r"^import ", joined, re.MULTILINE)
-    names = re.findall(r"^(?:const|function|class) (\w+)", joined, re.MULTILINE)
+    module = joined(FOLDER, [*sampling_lab.MODULES, "lab.js"])
+    assert len(re.findall(r"^export ", module, re.MULTILINE)) == 1
+    assert not re.search(r"^import ", module, re.MULTILINE)
+    names = re.findall(r"^(?:const|function|class) (\w+)", module, re.MULTILINE)
     assert len(names) == len(set(names))
 
 

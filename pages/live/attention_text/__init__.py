@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -12,18 +11,9 @@ from numpy.typing import ArrayLike
 
 from pages.common.escape import visible
 from pages.figures.theme import position_colour
+from pages.live.part import part
 
-_FOLDER = Path(__file__).parent
-
-
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_attention_text",
-        js=(_FOLDER / "attention_text.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "attention_text.css").read_text(encoding="utf-8"),
-        html='<div class="frame"><svg aria-hidden="true"></svg><div class="text"></div></div>',
-    )
+_HTML = '<div class="frame"><svg aria-hidden="true"></svg><div class="text"></div></div>'
 
 
 def attention_text(
@@ -46,7 +36,7 @@ def attention_text(
         if isinstance(position, int) and 0 <= position < len(tokens):
             on_select(position)
 
-    _part()(
+    part("attention_text", _HTML)(
         key=key,
         data={
             "tokens": [visible(token) for token in tokens],

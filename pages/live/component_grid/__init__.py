@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import streamlit as st
 
-_FOLDER = Path(__file__).parent
+from pages.live.part import part
+
+_HTML = '<div class="grid" role="group"></div>'
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,6 @@ class Row:
     cells: Sequence[Cell]
 
 
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_component_grid",
-        js=(_FOLDER / "component_grid.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "component_grid.css").read_text(encoding="utf-8"),
-        html='<div class="grid" role="group"></div>',
-    )
-
-
 def component_grid(
     columns: Sequence[str], rows: Sequence[Row], *, key: str, label: str, on_choose: Callable[[str], None]
 ) -> None:
@@ -66,7 +57,7 @@ def component_grid(
         if choice in choices:
             on_choose(choice)
 
-    _part()(
+    part("component_grid", _HTML)(
         key=key,
         data={"columns": list(columns), "rows": [asdict(row) for row in rows], "label": label},
         on_choice_change=chosen,

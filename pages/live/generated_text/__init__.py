@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Literal
 
 import streamlit as st
 
 from pages.common.escape import visible
+from pages.live.part import part
 
-_FOLDER = Path(__file__).parent
+_HTML = '<div class="generated"></div>'
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,6 @@ class TextToken:
     strength: float = 0.0
     hint: str = ""
     kind: Literal["prompt", "drawn", "taken", "ahead", "next"] = "drawn"
-
-
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_generated_text",
-        js=(_FOLDER / "generated_text.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "generated_text.css").read_text(encoding="utf-8"),
-        html='<div class="generated"></div>',
-    )
 
 
 def generated_text(
@@ -67,4 +57,6 @@ def generated_text(
             on_select(index)
 
     shown = [{**asdict(token), "token": "?" if token.kind == "next" else visible(token.token)} for token in tokens]
-    _part()(key=key, data={"tokens": shown, "label": label, "selected": selected}, on_index_change=chosen)
+    part("generated_text", _HTML)(
+        key=key, data={"tokens": shown, "label": label, "selected": selected}, on_index_change=chosen
+    )

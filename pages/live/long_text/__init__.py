@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import streamlit as st
 
 from pages.common.text import _
+from pages.live.part import part
 
-_FOLDER = Path(__file__).parent
 LAID_OUT = 20_000  # characters that the field shows and lets one edit
-
-
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_long_text",
-        js=(_FOLDER / "long_text.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "long_text.css").read_text(encoding="utf-8"),
-        html=(_FOLDER / "long_text.html").read_text(encoding="utf-8"),
-    )
 
 
 def long_text(
@@ -65,4 +54,4 @@ def long_text(
             "clear": _("Clear the text"),
         },
     }
-    _part()(key=key, data=data, on_text_change=changed)
+    part("long_text")(key=key, data=data, on_text_change=changed)

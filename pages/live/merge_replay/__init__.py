@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import streamlit as st
 
 from lmcore.tokenizer.merges import MergeStep
 from lmcore.tokenizer.pieces import piece_lives
 from pages.common.escape import visible
-
-_FOLDER = Path(__file__).parent
+from pages.live.part import part
 
 
 @dataclass(frozen=True)
@@ -22,16 +20,6 @@ class Wording:
     label: str = "Merges done"
     start: str = "Before the first merge: {pieces} single bytes."
     step: str = "Merge {step} of {steps}, rank {rank}: {left} + {right} → {joined}. {pieces} pieces."
-
-
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_merge_replay",
-        js=(_FOLDER / "merge_replay.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "merge_replay.css").read_text(encoding="utf-8"),
-        html=(_FOLDER / "merge_replay.html").read_text(encoding="utf-8"),
-    )
 
 
 def replay_data(first: Sequence[bytes], steps: Sequence[MergeStep]) -> dict[str, list[dict[str, str | int | None]]]:
@@ -86,4 +74,4 @@ def merge_replay(
     for values, note in zip(shown["steps"], notes, strict=False):
         values.update(note)
     payload = {**shown, "wording": asdict(wording), "step": step}
-    _part()(key=key, data=payload, on_step_change=moved)
+    part("merge_replay")(key=key, data=payload, on_step_change=moved)

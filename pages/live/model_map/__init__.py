@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import streamlit as st
 
-_FOLDER = Path(__file__).parent
+from pages.live.part import part
+
+_HTML = '<div class="map" role="group"></div>'
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,6 @@ class ModelMap:
         return {node.choice for node in nodes if node.choice is not None}
 
 
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_model_map",
-        js=(_FOLDER / "model_map.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "model_map.css").read_text(encoding="utf-8"),
-        html='<div class="map" role="group"></div>',
-    )
-
-
 def model_map(diagram: ModelMap, *, key: str, label: str, on_choose: Callable[[str, int | str], None]) -> None:
     """Show the diagram.
 
@@ -82,4 +73,4 @@ def model_map(diagram: ModelMap, *, key: str, label: str, on_choose: Callable[[s
         if isinstance(choice, (list, tuple)) and len(choice) == 2 and tuple(choice) in diagram.choices():
             on_choose(*choice)
 
-    _part()(key=key, data={**asdict(diagram), "label": label}, on_choice_change=chosen)
+    part("model_map", _HTML)(key=key, data={**asdict(diagram), "label": label}, on_choice_change=chosen)

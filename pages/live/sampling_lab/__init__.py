@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,34 +11,16 @@ import streamlit as st
 
 from lmcore.sampling import History
 from pages.common.escape import visible
+from pages.live.part import part
 from pages.live.sampling_lab.engines import table as engine_table
 from pages.live.sampling_lab.labels import labels
 
-_FOLDER = Path(__file__).parent
-_FILES = (
+MODULES = (
     *("candidates.js", "nucleus.js", "reshape.js", "engines.js", "format.js", "bars.js", "chart.js", "curves.js"),
-    *("stages.js", "tiles.js", "way.js", "lab.js"),
+    *("stages.js", "tiles.js", "way.js"),
 )
 NO_HISTORY = History()
 N_TEXTS = 400  # texts sent with the logits: of the most probable tokens, enough for the longest list of bars
-
-
-def script(files: Sequence[str] = _FILES) -> str:
-    """Return the lab's files, or some, as one ES module: what they import from each other is then simply there."""
-    joined = "\n".join(_read(name) for name in files)
-    return re.sub(r"^export (?!default)|^import .*\n", "", joined, flags=re.MULTILINE)
-
-
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_sampling_lab", js=script(), css=_read("lab.css"), html=_read("lab.html")
-    )
-
-
-@st.cache_resource(show_spinner=False)
-def _channel():  # noqa: ANN202
-    return st.components.v2.component("explorer_sampling_channel", js=_read("channel.js"))
 
 
 def sampling_lab(
@@ -75,9 +55,9 @@ def sampling_lab(
     def told() -> None:
         on_settings(st.session_state[key].get("settings"))
 
-    _channel()(key=f"{key}.logits", data=data, height=0)
-    _channel()(key=f"{key}.settings", data=dict(settings), height=0)
-    _part()(
+    part("sampling_lab/channel")(key=f"{key}.logits", data=data, height=0)
+    part("sampling_lab/channel")(key=f"{key}.settings", data=dict(settings), height=0)
+    part("sampling_lab/lab", modules=MODULES)(
         key=key,
         data={
             "crc": zlib.crc32(data),
@@ -97,7 +77,3 @@ def most_probable(logits: np.ndarray, n: int) -> list[int]:
     if n >= len(logits):
         return list(range(len(logits)))
     return np.argpartition(-logits, n)[:n].tolist()
-
-
-def _read(name: str) -> str:
-    return (_FOLDER / name).read_text(encoding="utf-8")

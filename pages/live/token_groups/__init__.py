@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import streamlit as st
 
 from pages.common.escape import visible
 from pages.figures.theme import position_colour
+from pages.live.part import part
 
-_FOLDER = Path(__file__).parent
+_HTML = '<div class="groups"></div>'
 _MOST_CHARACTERS, _MOST_BYTES = 32, 16  # of a token are written on its chip; the pointer tells the rest
-
-
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_token_groups",
-        js=(_FOLDER / "token_groups.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "token_groups.css").read_text(encoding="utf-8"),
-        html='<div class="groups"></div>',
-    )
 
 
 def token_groups(
@@ -68,7 +58,7 @@ def token_groups(
         }
         for first, end in groups
     ]
-    _part()(
+    part("token_groups", _HTML)(
         key=key,
         data={"groups": data, "label": label, "selected": selected, "selectable": on_select is not None},
         on_position_change=chosen,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import base64
-import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
 from pages.common.text import _
+from pages.live.part import part
 
-_FOLDER = Path(__file__).parent
-_FILES = ("camera.js", "paint.js", "film.js", "hand.js", "token_map.js")
+_MODULES = ("camera.js", "paint.js", "film.js", "hand.js")
 
 
 @dataclass(frozen=True)
@@ -48,22 +46,6 @@ class Frame:
     name: str = ""
     near: Sequence[int] = ()
     texts: Sequence[tuple[str, str]] = field(default_factory=tuple)
-
-
-def script() -> str:
-    """Return the part's files as one ES module: what they import from each other is then simply there."""
-    joined = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _FILES)
-    return re.sub(r"^export (?!default)|^import .*\n", "", joined, flags=re.MULTILINE)
-
-
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_token_map",
-        js=script(),
-        css=(_FOLDER / "token_map.css").read_text(encoding="utf-8"),
-        html=(_FOLDER / "token_map.html").read_text(encoding="utf-8"),
-    )
 
 
 def token_map(
@@ -112,7 +94,7 @@ def token_map(
             on_pick([index for index in indices if isinstance(index, int) and 0 <= index < n_points])
 
     amounts = [float(value) for value in colours.amounts]
-    _part()(
+    part("token_map", modules=_MODULES)(
         key=key,
         data={
             "places": base64.b64encode(np.ascontiguousarray(places, dtype="<f4").tobytes()).decode("ascii"),

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import streamlit as st
 
 from pages.common.escape import visible
 from pages.figures.theme import position_colour
+from pages.live.part import part
 
-_FOLDER = Path(__file__).parent
-
-
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_token_strip",
-        js=(_FOLDER / "token_strip.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "token_strip.css").read_text(encoding="utf-8"),
-        html='<div class="strip"></div>',
-    )
+_HTML = '<div class="strip"></div>'
 
 
 def token_strip(
@@ -58,7 +48,7 @@ def token_strip(
         if on_select and isinstance(position, int) and 0 <= position < len(chips):
             on_select(position)
 
-    _part()(
+    part("token_strip", _HTML)(
         key=key,
         data={
             "chips": chips,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import streamlit as st
 
 from pages.common.escape import visible
 from pages.figures.theme import CATEGORICAL
+from pages.live.part import part
 
-_FOLDER = Path(__file__).parent
+_HTML = '<div class="comparison"><div class="names"></div><div class="stretches"></div></div>'
 _LONGEST = 40  # characters of a token or a stretch that are written out
 
 
@@ -50,16 +48,6 @@ class Stretch:
     rows: Sequence[Sequence[Cell]]
 
 
-@st.cache_resource(show_spinner=False)
-def _part():  # noqa: ANN202 - streamlit does not name the type of a mounted part
-    return st.components.v2.component(
-        "explorer_vocabulary_rows",
-        js=(_FOLDER / "vocabulary_rows.js").read_text(encoding="utf-8"),
-        css=(_FOLDER / "vocabulary_rows.css").read_text(encoding="utf-8"),
-        html='<div class="comparison"><div class="names"></div><div class="stretches"></div></div>',
-    )
-
-
 def colour(row: int) -> str:
     """Return the colour of a row, and of what else on the page belongs to it."""
     return CATEGORICAL[row % len(CATEGORICAL)]
@@ -86,7 +74,7 @@ def vocabulary_rows(names: Sequence[str], stretches: Sequence[Stretch], *, key: 
             for stretch in stretches
         ],
     }
-    _part()(key=key, data=data)
+    part("vocabulary_rows", _HTML)(key=key, data=data)
 
 
 def _chip(chip: Chip) -> list[str | int]:
