@@ -46,7 +46,9 @@ def bounds(labels: Sequence[str], low: ArrayLike, high: ArrayLike, removed: Sequ
             marker={"color": theme.CATEGORICAL[0], "opacity": 0.35},
         )
         figure.update_layout(barmode="stack", showlegend=True)
-    figure.update_layout(xaxis_range=[0, 1.3 * float(possible.max(initial=1e-9))])
+    # Room for the numbers behind the longest bar: two of them, on a phone too.
+    room = 1.3 if (possible - certain <= _EXACT).all() else 1.7
+    figure.update_layout(xaxis_range=[0, room * float(possible.max(initial=1e-9))])
     return figure
 
 

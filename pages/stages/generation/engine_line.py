@@ -124,7 +124,7 @@ def _candidates(run: EngineRun, selected: ServedNode) -> None:
             st.button(
                 f"{shown} {fmt_probability(math.exp(each.log_prob))}",
                 key=f"generation.engine.take.{number}",
-                type="primary" if came else "secondary",
+                icon=":material/check:" if came else None,
                 disabled=not run.can_take(each),
                 on_click=_take,
                 args=(run, parent, each, piece),

@@ -22,6 +22,7 @@ from pages.stages.logits import engine_same_weights
 from pages.stages.tokenization.common import require_text
 
 FULL_COLOUR_BITS = 16.0
+ASKED = 20  # most probable tokens at each position: a server that names tokens by text scores no others
 CODE = """
 from lmcore.engines.config import configured
 from lmcore.engines.engine import Engine
@@ -53,10 +54,10 @@ def show(engine: Engine) -> None:
     text = require_text()
     facts = engine_facts.find_out(engine)
     engine_facts.show(engine, facts)
-    size = f"{facts.vocab_size}" if facts.vocab_size else "V"
+    size, told = f"{facts.vocab_size}" if facts.vocab_size else "V", _("told for")
     page.equation(
         r"\ln P(t \mid t_0 \ldots t_{i-1}) = z_t - \ln \sum_{j=1}^{" + size + r"} e^{z_j}, \qquad "
-        rf"\text{{{_('told for')}}}\ N \le {facts.max_log_probs}"
+        rf"\text{{{told}}}\ N \le {facts.max_log_probs}"
     )
     st.caption(_("A server tells log-probabilities, not logits: the two differ by one number for each position."))
     titles = {"text": _("Every position"), "next": _("Next token")}
@@ -66,7 +67,7 @@ def show(engine: Engine) -> None:
     if view == "same":
         engine_same_weights.show(engine, text)
     else:
-        n = widgets.slider("logits.n", _("Tokens shown"), 3, 30, 8) if view == "next" else 5
+        n = widgets.slider("logits.n", _("Tokens shown"), 3, 30, 8) if view == "next" else ASKED
         asked = scores(engine, facts, text, min(n, facts.max_log_probs))
         if view == "next":
             _next(engine, asked, n)

@@ -19,7 +19,7 @@ from lmcore.sampling import History
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
 from pages.figures.partial import bounds
-from pages.figures.theme import fmt_bits, fmt_probability
+from pages.figures.theme import fmt_probability
 from pages.stages.logits.engine import candidate_labels
 from pages.stages.sampling.sources import Source
 from pages.stages.sampling.tables import MAX_ROWS
@@ -162,7 +162,7 @@ def _measures(result: PartialReshaped) -> None:
         _("Tokens kept"): kept,
         _("Removed"): between(result.removed, fmt_probability),
         _("Not told"): between(result.rest, fmt_probability),
-        _("Entropy"): between(result.entropy_bits, fmt_bits),
+        _("Entropy"): between(result.entropy_bits, lambda bits: f"{bits:.3f}") + " bits",
     }
     columns = st.columns(2)  # bounds are long: four in a row have no room
     for number, (name, value) in enumerate(values.items()):
