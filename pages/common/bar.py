@@ -48,7 +48,13 @@ def prompt_bar() -> None:
     names = (*known, *engines.names())
     _remember_one_of("model", names, names[0])
     text, examples, models = st.columns([9, 4, 5], vertical_alignment="bottom")
-    text.text_input(_("Prompt"), key="prompt", persist_state="session", autocomplete="off")
+    text.text_input(
+        _("Prompt"),
+        key="prompt",
+        persist_state="session",
+        autocomplete="off",
+        help=_("At most {n:,} characters, and as many tokens as the model's context.").format(n=session.MAX_CHARACTERS),
+    )
     examples.selectbox(
         _("Examples"),
         EXAMPLES,

@@ -16,7 +16,7 @@ page.header(
 st.subheader(_("What is stored"), anchor=False)
 kept.show()
 st.subheader(_("Limits"), anchor=False)
-st.markdown(_("Each is said again where it applies, and a text beyond one is kept in its field, not cut in silence."))
+st.markdown(_("Each is said again where it applies: no text is cut in silence."))
 st.table(pd.DataFrame(limits.rows(), columns=[_("of what"), _("at most")]).set_index(_("of what")))
 st.subheader(_("Models and their licences"), anchor=False)
 st.table(pd.DataFrame(software.models(), columns=[_("model"), _("licence"), _("here")]).set_index(_("model")))

@@ -20,7 +20,7 @@ def tables(app: AppTest) -> list[dict[str, list[str]]]:
 
 def test_limits_are_those_of_the_code() -> None:
     limits = tables(run("about", lang="en"))[0]
-    assert limits["Prompt"] == [f"{session.MAX_CHARACTERS:,} characters, and as many tokens as the model's context has"]
+    assert limits["Prompt"] == [f"{session.MAX_CHARACTERS:,} characters, and as many tokens as the model's context"]
     assert limits["Draws at a press"] == [f"{drawing.MAX_DRAWS:,}"]
     assert limits["Own logits"] == [f"{sources.MAX_CHARACTERS:,} characters"]
     assert limits["Uploaded file"] == [f"{st.get_option('server.maxUploadSize')} MB"]

@@ -21,7 +21,7 @@ def rows() -> list[tuple[str, str]]:
     return [
         (
             _("Prompt"),
-            _("{n:,} characters, and as many tokens as the model's context has").format(n=session.MAX_CHARACTERS),
+            _("{n:,} characters, and as many tokens as the model's context").format(n=session.MAX_CHARACTERS),
         ),
         (
             _("Memory for all that is computed from one prompt"),

@@ -49,7 +49,10 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
 
 
 def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
-    run.max_new_tokens = widgets.number("max_new_tokens", _("New tokens at most"), 1, lm.config.context_length, 50)
+    most = lm.config.context_length
+    run.max_new_tokens = widgets.number(
+        "max_new_tokens", _("New tokens at most"), 1, most, 50, help=_("At most {n:,}.").format(n=most)
+    )
     run.stop_strings = stops.read_strings(
         widgets.text(
             "stop_strings",

@@ -28,7 +28,7 @@ def show(source: Source, result: Reshaped) -> None:
     st.subheader(_("Draw from it"), anchor=False)
     controls, picture = page.workbench()
     with controls:
-        n = widgets.number("draws", _("Draws"), 1, MAX_DRAWS, 1000)
+        n = widgets.number("draws", _("Draws"), 1, MAX_DRAWS, 1000, help=_("At most {n:,}.").format(n=MAX_DRAWS))
         seed = widgets.number("seed", _("Seed"), 0, MAX_SEED, 0)
         pressed = st.button(
             _("Draw"), key="sampling.draw", type="primary", help=_("The same seed gives the same draws.")
