@@ -67,18 +67,6 @@ def test_numbers_change_with_the_prompt_and_the_slider(open_page: OpenPage) -> N
     assert page.get_by_test_id("stMain").inner_text() != after
 
 
-def test_nothing_is_fetched_from_outside(open_page: OpenPage, browser, server) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    outside: list[str] = []
-    page.on("request", lambda r: outside.append(r.url) if "localhost" not in r.url and "://" in r.url else None)
-    for name in PAGES:
-        page.goto(f"{server.url}/{name}")
-        settle(page)
-    context.close()
-    assert [url for url in outside if url.startswith(("http", "ws"))] == []
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_a_phone_shows_the_page_without_scrolling_sideways(open_page: OpenPage, name: str) -> None:
     page = open_page(f"/{name}", viewport={"width": 390, "height": 844}, has_touch=True)
