@@ -169,6 +169,8 @@ def _remember_number(key: str, low: Number, high: Number, default: Number) -> No
 
 def _remember_option(key: str, options: Sequence[T], default: T) -> None:
     by_text = {str(option): option for option in options}
+    if st.session_state.get(key, default) is None:  # a run that was cut short left the widget without a value
+        del st.session_state[key]  # the address still has it
     value = link.remember(key, default, by_text.__getitem__)
     if value not in options:
         link.replace(key, default, value)
