@@ -88,10 +88,6 @@ class Figure:
         """Add lines, markers or texts."""
         return self.add_trace({"type": "scatter", **properties})
 
-    def add_scattergl(self, **properties: Any) -> Figure:
-        """Add very many markers, drawn by WebGL."""
-        return self.add_trace({"type": "scattergl", **properties})
-
     def add_treemap(self, **properties: Any) -> Figure:
         """Add a treemap."""
         return self.add_trace({"type": "treemap", **properties})

@@ -31,7 +31,7 @@ def build(figure: Any) -> Any:
     figure.add_heatmap(z=np.eye(2, dtype=np.float32), colorbar={"title": {"text": "amount"}}, xaxis="x2")
     figure.add_bar(x=np.arange(3), y=["a", "b", "c"], text=["1", "2", "3"], marker={"line": {"width": [0, 2.5, 0]}})
     figure.add_scatter(x=[1, 2], y=[float("nan"), 2.0], mode="lines", line={"dash": "dot"}, customdata=["p", "q"])
-    figure.add_scattergl(x=np.zeros(0), y=np.array([], dtype=np.int64), mode="markers")
+    figure.add_scatter(x=np.zeros(0), y=np.array([], dtype=np.int64), mode="markers")
     figure.add_treemap(labels=["root"], parents=[""], values=[np.float64(1.5)])
     figure.add_annotation(text="here", x=1, y=2, showarrow=False)
     figure.add_shape(type="rect", x0=0, x1=1, y0=0, y1=1, line={"color": "black"})
