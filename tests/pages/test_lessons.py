@@ -159,7 +159,8 @@ def test_a_step_out_of_range_and_an_unknown_lesson_are_said() -> None:
 
 def test_the_lesson_in_the_readme_can_be_followed(tmp_path: Path) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    (tmp_path / "mine.toml").write_text(readme.split("```toml\n")[1].split("```")[0], "utf-8")
+    (lesson,) = (block for part in readme.split("```toml\n")[1:] if "[[steps]]" in (block := part.split("```")[0]))
+    (tmp_path / "mine.toml").write_text(lesson, "utf-8")
     (step,) = read(tmp_path / "mine.toml").steps
     lm = lmcore.load("small-world")
     answer, beside = (m.value(lm, step.state["prompt"]) for m in (step.question.measure, step.question.beside))
