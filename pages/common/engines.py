@@ -58,7 +58,7 @@ def _engine(config: EngineConfig) -> Engine:
 
     engine = Engine(config)
     gc.collect()
-    gc.freeze()  # as when a model is loaded: Streamlit collects garbage after every run
+    gc.freeze()  # as when a model is loaded: it need not be walked whenever garbage is collected
     return engine
 
 

@@ -46,7 +46,7 @@ def _models() -> Models:
     torch.set_num_threads(min(2, os.cpu_count() or 1))
     # A thread that computes a token waits for Python's lock at each layer: another's turn is a millisecond, not five.
     sys.setswitchinterval(0.001)
-    # Streamlit collects garbage after every run; what is loaded stays, and need not be walked each time.
+    # What is loaded stays: it need not be walked whenever garbage is collected.
     return Models(_load, memory_budget(), loaded=lambda: (gc.collect(), gc.freeze()))
 
 
