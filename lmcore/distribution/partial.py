@@ -167,10 +167,12 @@ class PartialDistribution:
         shares = mass / self._limit  # the tail's mass in units of the most that one token of it may have
         even = self.tail_size * limit * (shares / self.tail_size) ** (1 / temperature)
         full = math.floor(shares)
-        heap = limit * (full + (shares - full) ** (1 / temperature))
+        # What rounding left of a whole share is none: a root of it would be a token of weight.
+        rest = shares - full if shares - full > _ROUNDING else 0.0
+        heap = limit * (full + rest ** (1 / temperature))
         if temperature == 1:
             return Interval(even, even)
-        return Interval(min(even, heap), max(even, heap))
+        return Interval(min(even, heap), even) if temperature > 1 else Interval(even, max(even, heap))
 
 
 def _entropy_of_two(w: float) -> float:

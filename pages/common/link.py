@@ -16,6 +16,7 @@ Back shows defaults, it drops values out of range without a word, and st.switch_
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 from urllib.parse import urlencode
@@ -26,7 +27,6 @@ from pages.live.link import show_in_address
 
 _KEYS = "link.keys"  # the parameters of this run, in order
 _NOTES = "link.notes"  # key -> (value shown instead, what to tell the reader)
-_RUN = "link.run"  # how many runs have been published
 _APPLIED = "link.applied"  # the link whose values were taken last
 _KNOWN = "link.known"  # every parameter that the session has remembered
 _ADDRESS = "link.address"  # the parameters last published
@@ -105,10 +105,9 @@ def as_text(value: Any) -> str:
 def publish() -> None:
     """End a run: write the values remembered in it into the address."""
     state = st.session_state
-    state[_RUN] = state.get(_RUN, 0) + 1
     values = {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None}
     state[_ADDRESS] = {key: text for key, text in values.items() if len(text) <= LONGEST}
-    show_in_address(state[_RUN], state[_ADDRESS])
+    show_in_address(time.time_ns() // 1000, state[_ADDRESS])
 
 
 def address() -> str:

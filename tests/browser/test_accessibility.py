@@ -99,13 +99,16 @@ def test_no_serious_violation_in_light_or_dark(examined: Page, server: Server, n
 def test_every_control_is_reached_by_tab(examined: Page, server: Server, name: str) -> None:
     examined.goto(server.url + address(name, "", lang="en"))
     settle(examined)
-    for _press in range(500):
-        examined.keyboard.press("Tab")
-        if not examined.evaluate(_MARK_FOCUSED):  # the round is over: the focus left the page
-            break
-    else:
-        pytest.fail("Tab never leaves the page")
-    assert examined.evaluate(_NEVER_FOCUSED) == []
+    for _round in range(3):  # a page that draws once more takes the focus away, and the round is cut short
+        for _press in range(500):
+            examined.keyboard.press("Tab")
+            if not examined.evaluate(_MARK_FOCUSED):  # the round is over: the focus left the page
+                break
+        else:
+            pytest.fail("Tab never leaves the page")
+        if not (left_out := examined.evaluate(_NEVER_FOCUSED)):
+            return
+    assert left_out == []
 
 
 def tab_to(page: Page, is_wanted: str) -> None:

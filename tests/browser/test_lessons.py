@@ -61,8 +61,9 @@ def test_the_shared_link_opens_the_same_page_elsewhere(open_page: OpenPage) -> N
     page.get_by_role("button", name="Share").click()
     code = page.get_by_test_id("stCode").filter(has_text="layer=2").first
     expect(code).to_be_visible(timeout=WAIT)
+    settle(page)
     link = code.inner_text().strip()
-    assert link == page.url
+    expect(page).to_have_url(link, timeout=WAIT)
     expect(page.get_by_role("img", name="QR code of the link")).to_be_visible()
     assert segno.make(link, error="l", micro=False).error == "L"  # it fits
     other = open_page(link)

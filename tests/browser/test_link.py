@@ -16,6 +16,14 @@ def two_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running.stop()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A busy machine may take its time: what is asked is that it comes, not when."""
+    expect.set_options(timeout=30_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
 def press(page: Page, label: str, key: str, times: int = 1) -> None:
     slider = page.get_by_role("slider", name=label)
     for _ in range(times):
@@ -123,8 +131,9 @@ def test_a_link_in_the_app_sets_values_each_time_it_is_followed(open_page: OpenP
     expect(page.get_by_text("SECOND layer=5")).to_be_visible()
     go(page, "set again")
     expect(page.get_by_text("SECOND layer=9")).to_be_visible()
-    press(page, "Layer", "ArrowLeft", 3)
-    expect(page.get_by_text("SECOND layer=6")).to_be_visible()
+    go(page, "First")
+    go(page, "set it")
+    expect(page.get_by_text("SECOND layer=4")).to_be_visible()
     go(page, "set again")
     expect(page.get_by_text("SECOND layer=9")).to_be_visible()
 

@@ -442,8 +442,8 @@ def test_settings_survive_a_page_change_and_other_pages_links(open_page: OpenPag
 def test_the_prompt_changes_the_picture(open_page: OpenPage) -> None:
     page = open_lab(open_page)
     before = rows(page, 3)
-    page.get_by_label("Prompt").fill("The king")
-    page.get_by_label("Prompt").press("Enter")
+    page.get_by_role("textbox", name="Prompt").fill("The king")
+    page.get_by_role("textbox", name="Prompt").press("Enter")
     settle(page)
     lm = lmcore.load(MODEL)
     best = lmcore.distribution.top(lm(lm.tokenizer.encode("The king").ids)[-1], 3).ids.tolist()
@@ -468,8 +468,8 @@ def test_a_control_stays_the_same_when_other_logits_of_the_same_vocabulary_come(
     page = open_lab(open_page)
     slider = page.get_by_role("slider", name="Temperature", exact=True)
     slider.evaluate("e => { globalThis.held = e; }")
-    page.get_by_label("Prompt").fill("The king")
-    page.get_by_label("Prompt").press("Enter")
+    page.get_by_role("textbox", name="Prompt").fill("The king")
+    page.get_by_role("textbox", name="Prompt").press("Enter")
     settle(page)
     lm = lmcore.load(MODEL)
     best = int(lm(lm.tokenizer.encode("The king").ids)[-1].argmax())
@@ -651,6 +651,7 @@ def test_choosing_an_engine_and_dragging_shows_what_the_engine_does(open_page: O
     for _ in range(15):
         page.keyboard.press("ArrowLeft")
     changed(page, "entropy", before)
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # the frame that draws the last step
     top_p = float(slider.get_attribute("aria-valuetext"))
     assert tile(page, "candidates") == f"{expected(top_p=top_p).candidates:,}"
     assert_rows_are(page, expected(top_p=top_p))

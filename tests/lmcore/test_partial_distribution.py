@@ -92,6 +92,14 @@ def test_with_the_whole_vocabulary_nothing_is_left_open(case, temperature):
     assert partial.entropy_bits(temperature).exact and partial.tail_probs(temperature) == (0, 0)
 
 
+@pytest.mark.parametrize("temperature", [0.25, 4.0, 20.0])
+def test_equal_tokens_are_known_exactly_however_many_are_given(temperature):
+    probs = np.full(164, 1 / 164)
+    for n in (1, 81, 82, 163):
+        for bound in known(probs, n).probs(temperature):
+            np.testing.assert_allclose(bound, probs[:n], rtol=1e-6)
+
+
 def test_the_bounds_are_reached():
     # Two known, four hidden that share .3 and are at most .2 each: .075 four times, or .2 and .1.
     partial = PartialDistribution(torch.tensor([0.5, 0.2]).log(), 6)

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 
 import pytest
 
@@ -24,7 +25,11 @@ def answered(kind: str, given: Headers) -> Headers:
     async def receive() -> dict:
         return {}
 
-    asyncio.run(SecurityHeaders(application)({"type": kind}, receive, send))
+    answering = threading.Thread(  # of its own: this one may have a loop already, that of a browser
+        target=lambda: asyncio.run(SecurityHeaders(application)({"type": kind}, receive, send))
+    )
+    answering.start()
+    answering.join()
     assert sent[1]["body"] == b"answer"
     return sent[0]["headers"]
 
