@@ -37,4 +37,11 @@ def show() -> None:
         if urlsplit(address).hostname in _LOCAL:
             st.caption(_("This address is good on this computer only: open the page by the server's name first."))
         formats = ["svg", "png"]
-        st.segmented_control(_("Pictures are saved as"), formats, format_func=str.upper, required=True, key="pictures")
+        st.segmented_control(
+            _("Pictures are saved as"),
+            formats,
+            format_func=str.upper,
+            required=True,
+            key="pictures",
+            persist_state="session",  # also while the list is closed
+        )
