@@ -25,13 +25,22 @@ def python_of(name: str) -> Path:
     return Path(os.environ.get(f"GLASS_BOX_LM_{name.upper()}_VENV", FOLDER / name)) / "bin" / "python"
 
 
-def install(name: str, *commands: Sequence[str]) -> None:
-    """Make a server's environment, then run pip in it with each list of arguments; what is there already is kept."""
+def install(name: str, *commands: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    """Make a server's environment, then run pip in it with each list of arguments; what is there already is kept.
+
+    Args:
+        name: the server's.
+        commands: what pip is given.
+        environment: variables it is given besides those of this process.
+    """
     python = python_of(name)
+    print(f"installing {name} into {python.parent.parent}", flush=True)
     if not python.exists():
         venv.create(python.parent.parent, with_pip=True)
     for arguments in commands:
-        subprocess.run([python, "-m", "pip", *arguments], check=True)
+        command = [python, "-m", "pip", "-qq", *arguments]
+        if subprocess.run(command, env={**os.environ, **(environment or {})}).returncode:
+            sys.exit(f"{name} is not installed: pip {' '.join(arguments)} failed, for the reason above")
 
 
 def smollm_file() -> Path:

