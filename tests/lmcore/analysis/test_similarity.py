@@ -102,6 +102,12 @@ def test_a_row_of_zeros_has_no_cosine_and_comes_last() -> None:
     assert Comparison(table, table[2]).rank(1) == 2
 
 
+def test_rows_of_zeros_come_by_id_among_themselves() -> None:
+    table = torch.tensor([[0.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
+    assert neighbours(table, table[3], 4).ids.tolist() == [3, 2, 0, 1]
+    assert [Comparison(table, table[3]).rank(row) for row in range(4)] == [3, 4, 2, 1]
+
+
 def test_lengths_that_are_known_change_nothing() -> None:
     known = Comparison(TABLE, TABLE[3], TABLE.norm(dim=-1)).neighbours(9)
     assert torch.equal(known.ids, neighbours(TABLE, TABLE[3], 9).ids)
