@@ -16,13 +16,14 @@ from lmcore import Encoding
 from lmcore.config import ModelConfig
 from pages.figures import attention, blocks, theme
 from pages.figures.interventions import before_and_after
+from pages.stages.blocks import tensor_files
 from pages.stages.blocks.diagram import diagram, mlp_name, shape_line
-from pages.stages.blocks.tensors import to_csv, to_npz
+from pages.stages.blocks.tensor_files import to_csv, to_npz
 from pages.stages.embedding.sentences import shared_tokens
 from tests.pages.hostile import TEXTS
 from tests.pages.test_app import run, shown
 
-VIEWS = ("attention", "residual", "mlp", "switched", "context", "tensors")
+VIEWS = ("attention", "query", "residual", "mlp", "switched", "context", "tensors")
 PROMPT = "The weather today is"
 GROUPED = ModelConfig(
     vocab_size=50, d_model=16, n_layers=3, n_heads=4, n_kv_heads=2, d_head=6, d_mlp=40, context_length=9,
@@ -180,15 +181,34 @@ def test_downloads_hold_the_tensors() -> None:
         for name in ("token_embedding", "blocks.3.attn.masked_scores", "logits"):
             np.testing.assert_array_equal(archive[name], trace[name].numpy())
     for name in ("blocks.1.attn.z", "blocks.1.mlp.post", "final_norm.scale"):
-        frame = pd.read_csv(io.BytesIO(to_csv(trace, name)))
+        frame = pd.read_csv(io.BytesIO(to_csv(trace[name].numpy(), trace.axes(name))))
         axes, tensor = trace.axes(name), trace[name].numpy()
         assert list(frame.columns[: tensor.ndim - 1]) == list(axes[:-1])
         np.testing.assert_allclose(
             frame.iloc[:, tensor.ndim - 1 :].to_numpy(), tensor.reshape(-1, tensor.shape[-1]), rtol=1e-6
         )
-    frame = pd.read_csv(io.BytesIO(to_csv(trace, "blocks.1.attn.z")))
+
+
+def test_a_part_of_a_tensor_keeps_the_indices_of_the_whole() -> None:
+    _lm, trace = traced()
+    z, part = trace["blocks.1.attn.z"], (slice(2, 3), slice(0, 3), slice(4, 9))
+    frame = pd.read_csv(io.BytesIO(to_csv(z[part].numpy(), trace.axes("blocks.1.attn.z"), (2, 0, 4))))
     row = frame[(frame["head"] == 2) & (frame["query"] == 1)]
-    assert row["d_head 5"].item() == pytest.approx(trace["blocks.1.attn.z"][2, 1, 5].item(), rel=1e-5)
+    assert list(frame.columns) == ["head", "query", *(f"d_head {index}" for index in range(4, 9))]
+    assert row["d_head 5"].item() == pytest.approx(z[2, 1, 5].item(), rel=1e-5)
+    with np.load(io.BytesIO(to_npz(trace, ["blocks.1.attn.z"], part))) as archive:
+        np.testing.assert_array_equal(archive["blocks.1.attn.z"], z[part].numpy())
+
+
+def test_large_tensors_are_offered_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor_files, "MAX_CSV_NUMBERS", 100)
+    monkeypatch.setattr(tensor_files, "MAX_NPZ_BYTES", 400)
+    app = run("blocks", **{"blocks.view": "tensors", "tensor": "attn.z", "layer": 1})
+    assert [button.proto.id.rsplit("-", 1)[-1] for button in app.get("download_button")][:3] == [
+        "tensors.blocks_1_attn_z_part.csv",
+        "tensors.blocks_1_attn_z_part.npz",
+        "tensors.block_1.npz",
+    ]
 
 
 # Page
@@ -201,7 +221,7 @@ def test_every_view_runs_with_every_model(view: str, model: str) -> None:
         "blocks", lang="zh", prompt="苹果发布了😊", model=model, **{"blocks.view": view, "layer": "2", "head": "3"}
     )
     assert not app.exception and not app.error
-    assert app.dataframe and len(app.get("plotly_chart")) >= 1
+    assert (app.dataframe or view == "attention") and len(app.get("plotly_chart")) >= 1
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -213,7 +233,8 @@ def test_every_view_meets_any_prompt(view: str, prompt: str) -> None:
 
 @pytest.mark.parametrize("model", ["small-world", "small-world-alibi"])
 def test_the_attention_table_is_what_numpy_computes(model: str) -> None:
-    app = run("blocks", lang="en", prompt=PROMPT, model=model, layer="1", head="2", position="2")
+    state = {"blocks.view": "query", "layer": "1", "head": "2", "position": "2"}
+    app = run("blocks", lang="en", prompt=PROMPT, model=model, **state)
     table = app.dataframe[0].value
     _lm, trace = traced(model)
     rotated = "_rotated" if model == "small-world" else ""
@@ -276,7 +297,7 @@ def test_the_snippet_runs_as_it_stands(view: str) -> None:
     assert printed.getvalue()
     if view != "context":  # which has two texts of its own
         assert names["ids"] == lmcore.builtin.tokenizer().encode("今天'天气\"\\").ids
-    if view == "attention":
+    if view == "query":
         np.testing.assert_allclose(names["step"].weights * 100, app.dataframe[0].value["weight"], rtol=1e-4)
         np.testing.assert_allclose(names["pattern"][-1], names["step"].weights, atol=1e-6)
 

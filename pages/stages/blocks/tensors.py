@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lmcore import Trace
 from lmcore.analysis import summarise
 from pages.common import page, widgets
 from pages.common.text import _
 from pages.figures import blocks as figures
+from pages.stages.blocks import tensor_files
 from pages.stages.blocks.chosen import Chosen
 
 MAX_COLUMNS = 256
@@ -52,22 +50,10 @@ def show(chosen: Chosen, name: str, index: int, first: int) -> None:
         "tensor-picture",
         _("Heat map of the chosen tensor, or of a slice of it."),
     )
-    file_name, trace = name.replace(".", "_"), chosen.trace
-    one, two, three = st.columns(3)
-    one.download_button(
-        _("This tensor as CSV"),
-        lambda: to_csv(trace, name),
-        f"{file_name}.csv",
-        "text/csv",
-        key="tensor.csv",
-        on_click="ignore",
-    )
-    two.download_button(
-        _("This tensor as NPZ"), lambda: to_npz(trace, [name]), f"{file_name}.npz", key="tensor.npz", on_click="ignore"
-    )
-    three.download_button(
-        _("All tensors as NPZ"), lambda: to_npz(trace, list(trace)), "trace.npz", key="trace.npz", on_click="ignore"
-    )
+    part = (slice(0, matrix.shape[0]), slice(first, first + shown.shape[1]))[-len(axes) :]
+    lead = (slice(index, index + 1),) if tensor.ndim == 3 else ()
+    own = [name for name in chosen.trace if name.startswith(f"blocks.{chosen.layer}.")]
+    tensor_files.downloads(chosen.trace, name, (*lead, *part), chosen.layer, own)
 
 
 def table(chosen: Chosen) -> None:
@@ -98,29 +84,13 @@ def _near(chosen: Chosen) -> list[str]:
     return [name for name in chosen.trace if name.startswith(own) or not name.startswith("blocks.")]
 
 
-def to_csv(trace: Trace, name: str) -> bytes:
-    """Return a tensor as CSV: a column for each index but the last, then one for each entry of the last axis."""
-    tensor, axes = trace[name].numpy(), trace.axes(name)
-    rows = tensor.reshape(-1, tensor.shape[-1])
-    frame = pd.DataFrame(rows, columns=[f"{axes[-1]} {index}" for index in range(rows.shape[1])])
-    places = np.indices(tensor.shape[:-1]).reshape(tensor.ndim - 1, len(rows))
-    for column, (axis, place) in enumerate(zip(axes[:-1], places, strict=True)):
-        frame.insert(column, axis, place)
-    return frame.to_csv(index=False).encode("utf-8")
-
-
-def to_npz(trace: Trace, names: Sequence[str]) -> bytes:
-    """Return tensors as a NumPy archive, each under its name in the trace."""
-    file = io.BytesIO()
-    np.savez_compressed(file, **{name: trace[name].numpy() for name in names})
-    return file.getvalue()
-
-
 def snippet(chosen: Chosen, name: str) -> str:
     """Return the code for this section."""
     return chosen.snippet(
         f"print(trace[{name!r}], trace.axes({name!r}))\nfor name, tensor in trace.items():\n"
-        "    print(name, trace.axes(name), tuple(tensor.shape))",
+        "    print(name, trace.axes(name), tuple(tensor.shape))\n"
+        "# all of them in one file:\nimport numpy\n"
+        "numpy.savez('trace.npz', **{name: tensor.numpy() for name, tensor in trace.items()})",
         imports="",
     )
 
