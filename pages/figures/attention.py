@@ -19,8 +19,6 @@ _MAX_DIMENSIONS = 16  # of a vector are numbered on its axis
 def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple[str, str, str]) -> Figure:
     """Return the attention pattern of a head with one query outlined; the keys in a query's future are grey.
 
-    A long text's weights are small, as each row sums to 1: its scale ends where all but one in a hundred have ended.
-
     Args:
         weights: [query, key].
         tokens: a label for each position.
@@ -30,7 +28,7 @@ def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple
     n = len(tokens)
     cells = np.array(weights, dtype=np.float32)  # a pattern of 512 tokens has 262,144
     seen = np.tril(np.ones((n, n), dtype=bool))
-    end = max(float(np.quantile(cells[seen], 0.99)), 1e-6) if n > MAX_THUMBNAIL else 1.0
+    end = scale_end(cells)
     cells[~seen] = np.nan
     figure = theme.heatmap(
         cells, tokens, tokens, kind="probability", limit=end, height=min(max(340, 130 + 30 * n), 640)
@@ -38,7 +36,7 @@ def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple
     figure.data[0].z = cells
     if n > MAX_THUMBNAIL:
         for axis in (figure.layout.xaxis, figure.layout.yaxis):
-            axis.update(tickvals=axis.tickvals[::3], ticktext=axis.ticktext[::3])
+            axis.update(tickvals=axis.tickvals[::2], ticktext=axis.ticktext[::2])
     titled(figure, titles[0], titles[1], titles[2])
     figure.add_shape(**_future(n))
     figure.add_shape(
@@ -50,6 +48,17 @@ def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple
         line={"color": theme.OUTLINE, "width": 2},
     )
     return figure
+
+
+def scale_end(weights: np.ndarray) -> float:
+    """Return where the scale of a pattern [query, key] ends: at 1, for a long text lower.
+
+    A long text's weights are small, as each row sums to 1: its scale ends where all but one in a hundred have ended.
+    """
+    if len(weights) <= MAX_THUMBNAIL:
+        return 1.0
+    seen = weights[weights > 0]
+    return float(np.quantile(seen, 0.99)) if seen.size else 1.0
 
 
 def all_patterns(patterns: ArrayLike, head: int, name: str) -> Figure:

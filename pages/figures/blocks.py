@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pages.figures import theme
+from pages.figures.attention import scale_end
 from pages.figures.axes import roomy, titled
 from pages.figures.figure import Figure
 
@@ -78,11 +79,18 @@ def tensor(matrix: ArrayLike, rows: Sequence[str], columns: Sequence[str], axes:
     """
     values = np.asarray(matrix, dtype=np.float64)
     kind: theme.Kind = "signed"
+    limit = None
     if name.endswith(".pattern"):
-        kind = "probability"
+        kind, limit = "probability", scale_end(values)
     elif name.endswith(".scale"):
         kind = "amount"
     figure = theme.heatmap(
-        values, rows, columns, kind=kind, masked=~np.isfinite(values), height=min(max(240, 130 + 22 * len(rows)), 640)
+        values,
+        rows,
+        columns,
+        kind=kind,
+        masked=~np.isfinite(values),
+        limit=limit,
+        height=min(max(240, 130 + 22 * len(rows)), 640),
     )
     return titled(figure, axes[0], axes[1], name.rsplit(".", 1)[-1])

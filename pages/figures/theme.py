@@ -30,6 +30,9 @@ DIVERGING = [[0.0, "rgba(36, 132, 214, 1)"], [0.5, "rgba(140, 140, 140, 0.04)"],
 PERCENT = ".3~%"  # tick labels of probabilities
 _MAX_LABELLED_CELLS = 20_000  # above this, hover names cells by number: labels a cell would outweigh the picture
 _MAX_TICKS = 48
+_MAX_COLUMN_TICKS = 32
+_TICK_HEIGHT = 15  # pixels
+_AROUND = 130  # pixels of a heat map's height that its title and the labels below it take
 _FULL_UNDER_TEXT = 0.7  # the most of a scale's colour under text
 
 
@@ -159,8 +162,9 @@ def heatmap(
         },
         **_hover(rows, columns, z.size),
     )
-    figure.update_xaxes(**_ticks(columns), side="bottom")
-    figure.update_yaxes(**_ticks(rows), autorange="reversed")
+    figure.update_xaxes(**_ticks(columns, _MAX_COLUMN_TICKS), side="bottom")
+    most = max(2, (figure.layout.height - _AROUND) // _TICK_HEIGHT)
+    figure.update_yaxes(**_ticks(rows, min(_MAX_TICKS, most)), autorange="reversed")
     return figure
 
 
@@ -299,9 +303,9 @@ def _height(n_rows: int) -> int:
     return min(130 + max(26 * n_rows, min(60 * n_rows, 240)), 720)  # few rows are tall, many are thin
 
 
-def _ticks(labels: Sequence[str]) -> dict[str, object]:
+def _ticks(labels: Sequence[str], most: int = _MAX_TICKS) -> dict[str, object]:
     """Return tick settings for labels at 0, 1, 2 ..., thinned out when there are too many to read."""
-    shown = range(0, len(labels), math.ceil(len(labels) / _MAX_TICKS) or 1)
+    shown = range(0, len(labels), math.ceil(len(labels) / most) or 1)
     return {"tickmode": "array", "tickvals": list(shown), "ticktext": [_short(labels[index]) for index in shown]}
 
 

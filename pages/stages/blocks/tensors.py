@@ -89,8 +89,7 @@ def snippet(chosen: Chosen, name: str) -> str:
     return chosen.snippet(
         f"print(trace[{name!r}], trace.axes({name!r}))\nfor name, tensor in trace.items():\n"
         "    print(name, trace.axes(name), tuple(tensor.shape))\n"
-        "# all of them in one file:\nimport numpy\n"
-        "numpy.savez('trace.npz', **{name: tensor.numpy() for name, tensor in trace.items()})",
+        "# numpy.savez('trace.npz', **{name: tensor.numpy() for name, tensor in trace.items()}) saves all of them",
         imports="",
     )
 
