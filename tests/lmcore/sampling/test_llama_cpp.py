@@ -1,66 +1,80 @@
 """The llama.cpp preset against llama.cpp's own sampler chain, through llama-cpp-python.
 
-No model is needed: a chain is built from the settings and applied to an array of (id, logit) pairs.
+The package is looked for here, then in the environment of the tests' own server (tests/engines/llama_cpp.py). It runs
+in a process of its own either way.
 """
 
-import ctypes
+import importlib.util
 import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from lmcore.sampling import History, SamplingSettings, preset, reshape
+from tests.engines.llama_cpp import NAME
+from tests.engines.servers import python_of
 
 from . import oracles
 
-llama_cpp = pytest.importorskip(
-    "llama_cpp",
-    minversion="0.3.36",
-    reason='llama-cpp-python 0.3.36 or later is not installed; pip install "llama-cpp-python>=0.3.36" to compare',
+LEAST = (0, 3, 36)  # the version of llama-cpp-python that the preset describes
+KNOBS = (
+    *("penalty_last_n", "repetition_penalty", "frequency_penalty", "presence_penalty"),
+    *("top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "temperature"),
 )
-
 OFF = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
 
 
-def theirs(logits, settings: SamplingSettings, history=()):
-    """Kept ids, ascending, and their probabilities, after llama.cpp's chain in its default order."""
-    chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-    for sampler in (
-        llama_cpp.llama_sampler_init_penalties(
-            len(logits),
-            settings.penalty_last_n,
-            settings.repetition_penalty,
-            settings.frequency_penalty,
-            settings.presence_penalty,
-        ),
-        llama_cpp.llama_sampler_init_top_n_sigma(settings.top_n_sigma or -1.0),
-        llama_cpp.llama_sampler_init_top_k(settings.top_k or 0),
-        llama_cpp.llama_sampler_init_typical(settings.typical_p, 1),
-        llama_cpp.llama_sampler_init_top_p(settings.top_p, 1),
-        llama_cpp.llama_sampler_init_min_p(settings.min_p, 1),
-        llama_cpp.llama_sampler_init_temp(settings.temperature),
-    ):
-        llama_cpp.llama_sampler_chain_add(chain, sampler)
-    try:
-        for token in history:
-            llama_cpp.llama_sampler_accept(chain, token)
-        size = len(logits)
-        entries = (llama_cpp.llama_token_data * size)(
-            *(llama_cpp.llama_token_data(token, float(logit), 0.0) for token, logit in enumerate(logits))
-        )
-        array = llama_cpp.llama_token_data_array(
-            ctypes.cast(entries, ctypes.POINTER(llama_cpp.llama_token_data)), size, -1, False
-        )
-        llama_cpp.llama_sampler_apply(chain, ctypes.byref(array))
-        left = sorted((array.data[i].id, array.data[i].logit) for i in range(array.size))
-    finally:
-        llama_cpp.llama_sampler_free(chain)
-    possible = [(token, logit) for token, logit in left if logit > -np.inf]  # greedy and sigma leave -inf behind
-    return [token for token, _ in possible], oracles.softmax([logit for _, logit in possible])
+def python_with_it() -> Path | None:
+    """Return a Python that has llama-cpp-python."""
+    if importlib.util.find_spec("llama_cpp"):
+        return Path(sys.executable)
+    server = python_of(NAME)
+    return server if any(server.parent.parent.glob("lib/python*/site-packages/llama_cpp")) else None
 
 
-def assert_equal(logits, knobs, history=()):
+class Chain:
+    """llama.cpp's chain in its default order, in another process."""
+
+    def __init__(self, python: Path) -> None:
+        program = Path(__file__).with_name("llama_chain.py")
+        self._process = subprocess.Popen([python, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.version = self._answer()
+
+    def __call__(self, logits, settings: SamplingSettings, history=()):
+        """Kept ids, ascending, and their probabilities."""
+        knobs = {name: getattr(settings, name) for name in KNOBS}
+        self._process.stdin.write(json.dumps([[float(logit) for logit in logits], knobs, list(history)]) + "\n")
+        self._process.stdin.flush()
+        possible = [(token, logit) for token, logit in self._answer() if logit > -np.inf]  # greedy and sigma leave some
+        return [token for token, _ in possible], oracles.softmax([logit for _, logit in possible])
+
+    def _answer(self):
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    python = python_with_it()
+    if python is None:
+        pytest.skip("llama-cpp-python is not installed: python -m tests.engines.llama_cpp install")
+    chain = Chain(python)
+    if tuple(map(int, chain.version.split("."))) < LEAST:
+        chain.close()
+        pytest.skip(f"llama-cpp-python is {chain.version}; the preset describes {'.'.join(map(str, LEAST))} and later")
+    yield chain
+    chain.close()
+
+
+def assert_equal(theirs, logits, knobs, history=()):
     settings = preset("llama.cpp", **{**OFF, **knobs})
     ids, probs = theirs(logits, settings, history)
     result = reshape(logits, settings, History(prompt=history))
@@ -70,7 +84,7 @@ def assert_equal(logits, knobs, history=()):
 
 @pytest.mark.parametrize("size", [5, 1000])
 @pytest.mark.parametrize("spread", [0.5, 3.0])
-def test_kept_sets_and_probabilities_over_a_grid(size, spread):
+def test_kept_sets_and_probabilities_over_a_grid(theirs, size, spread):
     logits = torch.randn(size, generator=torch.Generator().manual_seed(size)) * spread
     for t, k, p, rest in itertools.product(
         (0.0, 0.31, 1.0, 1.7),
@@ -78,10 +92,10 @@ def test_kept_sets_and_probabilities_over_a_grid(size, spread):
         (0.0, 0.3107, 0.9503, 1.0),
         ({}, {"min_p": 0.0513}, {"typical_p": 0.6107}, {"top_n_sigma": 1.37}),
     ):
-        assert_equal(logits, {"temperature": t, "top_k": k, "top_p": p, **rest})
+        assert_equal(theirs, logits, {"temperature": t, "top_k": k, "top_p": p, **rest})
 
 
-def test_the_worked_example_under_defaults():
+def test_the_worked_example_under_defaults(theirs):
     settings = preset("llama.cpp")
     ids, probs = theirs(oracles.WORKED, settings)
     result = reshape(oracles.WORKED, settings)
@@ -98,18 +112,18 @@ def test_the_worked_example_under_defaults():
         {"repetition_penalty": 1.5, "penalty_last_n": 0},
     ],
 )
-def test_penalties_over_a_window(knobs):
+def test_penalties_over_a_window(theirs, knobs):
     logits = torch.randn(30, generator=torch.Generator().manual_seed(1)) * 2
-    assert_equal(logits, knobs, history=[3, 7, 3, 9, 9, 9, 11])
-    assert_equal(logits, knobs, history=[5] + [6] * 64)
+    assert_equal(theirs, logits, knobs, history=[3, 7, 3, 9, 9, 9, 11])
+    assert_equal(theirs, logits, knobs, history=[5] + [6] * 64)
 
 
-def test_exactly_k_of_tied_tokens():
+def test_exactly_k_of_tied_tokens(theirs):
     for k in (1, 2, 3, 4):
         settings = preset("llama.cpp", **{**OFF, "top_k": k})
         assert len(theirs([1, 2, 2, 2, 3], settings)[0]) == reshape([1, 2, 2, 2, 3], settings).candidates == k
 
 
-def test_a_typical_sum_exactly_at_p_goes_on():
+def test_a_typical_sum_exactly_at_p_goes_on(theirs):
     settings = preset("llama.cpp", **{**OFF, "typical_p": 0.5})
     assert len(theirs([0.0] * 4, settings)[0]) == reshape([0.0] * 4, settings).candidates == 3
