@@ -38,6 +38,11 @@ def start(name: str, question: Question, work: Callable[[], Iterator[Any]]) -> B
     return job
 
 
+def running(job: Background[Any]) -> bool:
+    """Whether more comes; not from the moment on at which it was asked to stop, though a last pass may be under way."""
+    return job.running and not job.stopped
+
+
 def button(name: str, question: Question, label: str, work: Callable[[], Iterator[Any]], *, at_once: bool) -> None:
     """Show the button that begins the work, or stops it.
 
@@ -52,7 +57,7 @@ def button(name: str, question: Question, label: str, work: Callable[[], Iterato
     if job is None and at_once:
         job = start(name, question, work)
         job.join(_AT_ONCE)
-    if job is not None and job.running:
+    if job is not None and running(job):
         st.button(_("Stop"), key=f"generation.{name}.stop", icon=":material/stop:", on_click=job.stop, width="stretch")
         return
     st.button(
@@ -76,19 +81,18 @@ def show(name: str, question: Question, share: Callable[[Any], float], draw: Cal
     """
     job = find(name, question)
     if job is not None:
-        running = job.running
-        st.fragment(_tell, run_every=_REFRESH if running else None)(job, running, share)
-        st.fragment(_picture, run_every=_REDRAW if running else None)(job, draw)
+        at_work = running(job)
+        st.fragment(_tell, run_every=_REFRESH if at_work else None)(job, at_work, share)
+        st.fragment(_picture, run_every=_REDRAW if at_work else None)(job, draw)
 
 
 def _tell(job: Background[Any], was_running: bool, share: Callable[[Any], float]) -> None:
-    running, latest = job.running, job.latest
-    if was_running and not running:
+    at_work, latest = running(job), job.latest
+    if was_running and not at_work:
         st.rerun()  # the whole page: the button and what follows the picture have to know
-    if running:
+    if at_work:
         done = 0.0 if latest is None else min(max(share(latest), 0.0), 1.0)
-        told = _("Stopping …") if job.stopped else _("Working: {percent} %").format(percent=round(100 * done))
-        st.progress(done, text=told)
+        st.progress(done, text=_("Working: {percent} %").format(percent=round(100 * done)))
     elif job.error:
         st.error(_("This could not be finished; what was reached is shown."))
         st.code(job.error, language=None, wrap_lines=True)
@@ -97,6 +101,6 @@ def _tell(job: Background[Any], was_running: bool, share: Callable[[Any], float]
 
 
 def _picture(job: Background[Any], draw: Callable[[Any, bool], None]) -> None:
-    running, latest = job.running, job.latest  # in this order: what has ended is drawn whole
+    at_work, latest = running(job), job.latest  # in this order: what has ended is drawn whole
     if latest is not None:
-        draw(latest, not running)
+        draw(latest, not at_work)

@@ -24,7 +24,8 @@ def test_a_short_text_is_gone_on_from_greedily() -> None:
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode("I like").ids
     steps = list(compare_cache(lm, ids, 40, points=4))
-    assert [len(step.lengths) for step in steps] == [n // 10 for n in range(1, 41)]  # one a token: work that can stop
+    # One a token and two more at each length, before the whole text runs: between any two passes the work can stop.
+    assert [len(step.lengths) for step in steps] == [n for each in range(4) for n in [each] * (9 + 2) + [each + 1]]
     assert steps[-1].lengths == (10, 20, 30, 40)
     assert max(steps[-1].max_difference) < 1e-3 and min(steps[-1].seconds_with) > 0
     assert steps[-1].cache_bytes[-1] == cache_bytes(lm, 40) == 2 * 4 * 4 * 32 * 40 * 4
