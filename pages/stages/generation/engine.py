@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine
-from lmcore.engines.errors import EngineError
 from lmcore.engines.run import EngineRun
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
 from pages.stages.generation import engine_branches, engine_line
+from pages.stages.generation.buttons import buttons
 from pages.stages.generation.controls import MAX_SEED, PRESETS
 from pages.stages.tokenization.common import require_text
 
@@ -114,33 +116,17 @@ def _controls(run: EngineRun, facts: Capabilities) -> None:
 
 def _buttons(run: EngineRun) -> None:
     """Draw what moves the generation."""
-    step, go, restart = st.columns(3)
-    can_grow = not run.end
-    actions = {"step": run.step, "run": run.start, "stop": run.stop, "restart": lambda: run.go_to(run.root)}
 
-    def act(action: str) -> None:
+    def act(action: Callable[[], object]) -> None:
         st.session_state[engine_line.SELECTED] = None
         run.error = None
-        try:
-            actions[action]()
-        except EngineError as error:
-            run.error = error
+        action()
 
-    def button(column, label: str, action: str, icon: str, enabled: bool = True, primary: bool = False) -> None:  # noqa: ANN001
-        column.button(
-            label,
-            key=f"generation.engine.{action}",
-            icon=f":material/{icon}:",
-            disabled=not enabled,
-            type="primary" if primary else "secondary",
-            width="stretch",
-            on_click=act,
-            args=(action,),
-        )
-
-    button(step, _("Step"), "step", "skip_next", can_grow and not run.running)
-    if run.running:
-        button(go, _("Stop"), "stop", "stop", primary=True)
-    else:
-        button(go, _("Run"), "run", "play_arrow", can_grow, primary=True)
-    button(restart, _("Back to the prompt"), "restart", "first_page", run.node.parent is not None)
+    buttons(
+        {"step": run.step, "run": run.start, "stop": run.stop, "restart": lambda: run.go_to(run.root)},
+        act,
+        key="generation.engine",
+        running=run.running,
+        can_grow=not run.end,
+        at_start=run.node.parent is None,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
@@ -12,6 +13,7 @@ from lmcore.generation.run import GenerationRun
 from pages.common import page
 from pages.common.text import _, visible
 from pages.stages.generation import branches, controls, files, line, runs, stops
+from pages.stages.generation.buttons import buttons
 from pages.stages.sampling import knobs
 
 CODE = """
@@ -66,41 +68,28 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
 
 def _buttons(run: GenerationRun) -> None:
     """Draw what moves the generation."""
-    step, go, restart = st.columns(3)
-    can_grow = not run.end
-    actions = {
-        "step": run.step,
-        "run": run.start,
-        "stop": run.ask_to_stop,
-        "restart": lambda: run.go_to(run.tree.root),
-    }
 
-    def act(action: str) -> None:
+    def act(action: Callable[[], object]) -> None:
         st.session_state[runs.SELECTED] = None
         run.error = ""
         try:
-            actions[action]()
+            action()
         except ValueError as error:
             run.error = str(error)
 
-    def button(column, label: str, action: str, icon: str, enabled: bool = True, primary: bool = False) -> None:  # noqa: ANN001
-        column.button(
-            label,
-            key=f"generation.{action}",
-            icon=f":material/{icon}:",
-            disabled=not enabled,
-            type="primary" if primary else "secondary",
-            width="stretch",
-            on_click=act,
-            args=(action,),
-        )
-
-    button(step, _("Step"), "step", "skip_next", can_grow)
-    if run.running:
-        button(go, _("Stop"), "stop", "stop", primary=True)
-    else:
-        button(go, _("Run"), "run", "play_arrow", can_grow, primary=True)
-    button(restart, _("Back to the prompt"), "restart", "first_page", run.node.parent is not None)
+    buttons(
+        {
+            "step": run.step,
+            "run": run.start,
+            "stop": run.ask_to_stop,
+            "restart": lambda: run.go_to(run.tree.root),
+        },
+        act,
+        key="generation",
+        running=run.running,
+        can_grow=not run.end,
+        at_start=run.node.parent is None,
+    )
 
 
 def _table(run: GenerationRun) -> pd.DataFrame:
