@@ -48,7 +48,7 @@ def generated_text(
         key: unique on the page.
         label: what it is, for screen readers.
         selected: index of the chosen token.
-        on_select: called with the index the reader chose, before the page runs again.
+        on_select: called with the index the reader chose, before the page runs again; without it the text is only read.
     """
 
     def chosen() -> None:
@@ -57,6 +57,8 @@ def generated_text(
             on_select(index)
 
     shown = [{**asdict(token), "token": "?" if token.kind == "next" else visible(token.token)} for token in tokens]
-    part("generated_text", _HTML)(
-        key=key, data={"tokens": shown, "label": label, "selected": selected}, on_index_change=chosen
+    part("generated_text", _HTML, ["../chips.js"])(
+        key=key,
+        data={"tokens": shown, "label": label, "selected": selected, "selectable": on_select is not None},
+        on_index_change=chosen,
     )

@@ -37,8 +37,8 @@ def token_strip(
         first_position: position of the first chip, which gives the hues.
     """
     chips = [
-        {"text": visible(token), "caption": str(caption), "colour": position_colour(first_position + index)}
-        for index, (token, caption) in enumerate(zip(tokens, captions, strict=True))
+        {"position": position, "text": visible(token), "caption": str(caption), "colour": position_colour(position)}
+        for position, (token, caption) in enumerate(zip(tokens, captions, strict=True), start=first_position)
     ]
     for chip, share in zip(chips, strength or (), strict=False):
         chip["strength"] = str(round(min(max(float(share), 0.0), 1.0), 4))
@@ -48,14 +48,8 @@ def token_strip(
         if on_select and isinstance(position, int) and 0 <= position < len(chips):
             on_select(position)
 
-    part("token_strip", _HTML)(
+    part("token_strip", _HTML, ["../chips.js"])(
         key=key,
-        data={
-            "chips": chips,
-            "label": label,
-            "selected": selected,
-            "selectable": on_select is not None,
-            "first": first_position,
-        },
+        data={"chips": chips, "label": label, "selected": selected, "selectable": on_select is not None},
         on_position_change=chosen,
     )
