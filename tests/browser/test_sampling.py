@@ -256,7 +256,7 @@ def changed(page: Page, name: str, before: str) -> str:
 
 
 def query(page: Page) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
 
 
 def expect_query(page: Page, **expected: str) -> None:
@@ -390,6 +390,43 @@ def test_stages_are_reordered_by_keyboard_and_by_dragging(open_page: OpenPage) -
     assert order.index("temperature") < order.index("top_p")
     result, _ = model_result(temperature=1.5, top_p=0.9, order=tuple(order))
     assert_rows_are(page, result)
+
+
+def test_dragging_a_card_past_others_leaves_the_page_where_it_is(open_page: OpenPage) -> None:
+    page = open_lab(open_page, temperature="1.5", top_p="0.9")
+    handle = page.get_by_role("button", name="Move Top-p")
+    handle.scroll_into_view_if_needed()
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollBy(0, 300)")  # the list begins above the view
+    page.wait_for_timeout(300)
+    scrolled = page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop")
+    start = handle.bounding_box()
+    above = page.get_by_role("button", name="Move Temperature").bounding_box()
+    page.mouse.move(start["x"] + 5, start["y"] + 5)
+    page.mouse.down()
+    for step in range(1, 31):
+        page.mouse.move(start["x"] + 5, start["y"] + 5 + (above["y"] - start["y"]) * step / 30)
+        page.wait_for_timeout(30)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == scrolled
+    page.mouse.up()
+    order = [name for name in STAGES if name != "top_p"]
+    order.insert(order.index("temperature"), "top_p")
+    expect_query(page, order=",".join(order))
+    expect(handle).to_be_focused()
+
+
+def test_a_token_that_stands_twice_is_switched_off_once_in_the_history(open_page: OpenPage) -> None:
+    page = open_lab(open_page, prompt="The weather today is the weather", repetition_penalty="1.3")
+    page.get_by_text("History: the tokens that penalties count").click()
+    settle(page)
+    weather = page.get_by_role("toolbar", name="Before this position").get_by_role("button", name="weather")
+    expect(weather).to_have_count(2)
+    for out in ("1", "", "1"):
+        weather.first.click(delay=80)
+        expect_query(page, history_out=out)
+    weather.last.click(delay=80)
+    expect_query(page, history_out="1,5")
+    page.get_by_role("button", name="Back to the source's own").click(delay=80)
+    expect_query(page, history_out="")
 
 
 def test_greedy_and_clamping_are_said(open_page: OpenPage) -> None:

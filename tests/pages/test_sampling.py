@@ -472,6 +472,7 @@ def test_what_fits_is_taken_as_the_address_has_it(monkeypatch: pytest.MonkeyPatc
         ("[2.3, 1.5]", ["0", "1"], [2.3, 1.5]),
         ('{"x": -1, "y": 1e30}', ["x", "y"], [-1, 1e30]),
         ('[["x", 1], {"token": "y", "logit": 2}]', ["x", "y"], [1, 2]),
+        ('[{"token": "x", "logprob": -1.5, "bytes": [120]}]', ["x"], [-1.5]),  # as servers answer
         ('token,logit\nx,1\n"a,b",2', ["x", "a,b"], [1, 2]),
         ("same: 1\nsame: 2", ["same", "same"], [1, 2]),
         ("x: -inf\r\n\r\ny: -0.0", ["x", "y"], [-np.inf, 0]),
@@ -543,6 +544,8 @@ def test_a_hundred_thousand_draws_can_be_had_with_their_p_value() -> None:
 def test_the_page_names_bad_lines_and_needs_one_possible_token() -> None:
     app = run(source="own", own_logits="a: 1\n<b>: x")
     assert any("Line 2 is no logit: <b>:␣x" in text.value for text in app.text)
+    app = run(source="own", own_logits='{"a": 1,\n"b": "x"}')
+    assert any('Entry 2 is no logit: ["b",␣"x"]' in text.value for text in app.text)
     assert "Give at least one logit" in run(source="own", own_logits="").info[0].value
     assert "Every logit is -inf" in run(source="own", own_logits="a: -inf").info[0].value
 

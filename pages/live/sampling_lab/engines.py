@@ -56,7 +56,7 @@ def says(rules: Rules) -> dict[str, str]:
             "exceed": _("stops once the sum is more than p"),
             "dropped": _("the crossing token is dropped"),
         }[rules.typical_boundary],
-        "temperature": _("0 is greedy"),
+        "temperature": _("T = 0 is greedy"),
     }
     if rules.top_k_ties == "all":
         told["top_k"] = _("ties at the k-th: all stay")
@@ -69,7 +69,7 @@ def says(rules: Rules) -> dict[str, str]:
     if rules.typical_score == "exllamav2":
         told["typical_p"] += " · " + _("p is added to log p")
     if rules.zero_temperature == "error":
-        told["temperature"] = _("0 is an error")
+        told["temperature"] = _("T = 0 is an error")
     elif rules.greedy_below:
         told["temperature"] = _("below {t} it is greedy").format(t=f"{rules.greedy_below:.5f}".rstrip("0"))
     if rules.additive_penalties_count == "generated":

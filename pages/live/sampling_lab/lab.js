@@ -266,9 +266,8 @@ class Lab {
     find.onchange = () => find.setAttribute("aria-invalid", String(find.value !== "" && !this.find(find.value.trim())));
     const changed = element("span", { className: "changed", textContent: labels.order_changed });
     this.tools.replaceChildren(
-      element("label", { className: "engine" }, element("span", { textContent: labels.engine }), engine),
+      element("label", { className: "engine" }, element("span", { textContent: labels.engine }), engine, changed),
       own,
-      changed,
       element("label", { className: "engine" }, element("span", { textContent: labels.against }), against),
       element("span", { className: "break" }),
       element("label", {}, element("span", { textContent: labels.count }), count, shown),
@@ -283,7 +282,9 @@ class Lab {
       log.checked = this.settings.log;
       engine.value = this.settings.engine;
       against.value = this.settings.against;
-      changed.hidden = this.engines[engine.value].order.every((name, index) => name === this.settings.order[index]);
+      const { order } = this.engines[engine.value];
+      const isOwn = order.every((name, index) => name === this.settings.order[index]);
+      changed.style.visibility = isOwn ? "hidden" : "visible"; // its room stays: nothing moves while a card is dragged
       pin.setAttribute("aria-pressed", String(Boolean(this.settings.pinned)));
     };
   }

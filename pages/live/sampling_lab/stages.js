@@ -63,11 +63,17 @@ export class Stages {
     this.arrange(order);
   }
 
+  // Moves only the cards that are elsewhere; one that is moved while it has the focus keeps it.
   arrange(order) {
-    if (order.some((name, index) => this.list.children[index] !== this.cards.get(name).root)) {
-      this.list.append(...order.map((name) => this.cards.get(name).root));
-    }
     this.order = order;
+    order.forEach((name, index) => {
+      const { root } = this.cards.get(name);
+      const there = this.list.children[index];
+      if (there === root) return;
+      const { activeElement } = this.list.getRootNode();
+      this.list.insertBefore(root, there ?? null);
+      if (root.contains(activeElement)) activeElement.focus({ preventScroll: true });
+    });
   }
 
   // settings: the reader's; result has those that the engine made of them.
@@ -135,7 +141,7 @@ function frame(stages, name) {
     if (by === undefined) return;
     event.preventDefault();
     stages.move(name, by);
-    grip.focus();
+    grip.scrollIntoView({ block: "nearest" });
   };
   grip.onkeyup = () => stages.settled();
   const toggle = element("input", { type: "checkbox" });

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,41 +78,46 @@ def _show_own(source: Source, own: list[int], out: tuple[int, ...]) -> None:
     if first:
         st.caption(_("The latest {n:,} of {of:,} tokens; those before them count.").format(n=MAX_SHOWN, of=len(own)))
     places = range(first, len(own))
-    key = "history.own"
-    st.session_state[key] = [place for place in places if place not in out]
 
-    def switched() -> None:
-        on = set(st.session_state[key] or ())
+    def switched(on: set[int]) -> None:
         st.session_state[_OUT] = tuple(place for place in places if place not in on)
 
-    st.pills(
-        _("Before this position: switch one off and it is not counted"),
-        places,
-        selection_mode="multi",
-        format_func=lambda place: markdown_literal(source.token(own[place])),
-        key=key,
-        on_change=switched,
-    )
+    label = _("Before this position: switch one off and it is not counted")
+    _pills("history.own", label, source, {place: own[place] for place in places}, set(places) - {*out}, switched)
 
 
 def _show_added(source: Source, added: tuple[int, ...]) -> None:
     if not added:
         return
-    key = "history.more"
-    places = range(len(added))
-    st.session_state[key] = list(places)
 
-    def switched() -> None:
-        on = set(st.session_state[key] or ())
+    def switched(on: set[int]) -> None:
         st.session_state[_ADDED] = tuple(token for place, token in enumerate(added) if place in on)
 
+    label = _("Added, as if generated: switch one off and it is gone")
+    _pills("history.more", label, source, dict(enumerate(added)), {*range(len(added))}, switched)
+
+
+def _pills(
+    key: str,
+    label: str,
+    source: Source,
+    tokens: Mapping[int, int],
+    on: Collection[int],
+    switched: Callable[[set[int]], None],
+) -> None:
+    """Show tokens, by their places, as switches; `switched` is called with the places that are on now."""
+    texts = {place: markdown_literal(source.token(token)) for place, token in tokens.items()}
+    times = Counter(texts.values())
+    # Streamlit tells pills apart by what stands on them, so tokens that read alike get their place beside them.
+    labels = {place: text if times[text] == 1 else f"{text} {place}" for place, text in texts.items()}
+    st.session_state[key] = [place for place in tokens if place in on]
     st.pills(
-        _("Added, as if generated: switch one off and it is gone"),
-        places,
+        label,
+        list(tokens),
         selection_mode="multi",
-        format_func=lambda place: markdown_literal(source.token(added[place])),
+        format_func=labels.__getitem__,
         key=key,
-        on_change=switched,
+        on_change=lambda: switched(set(st.session_state[key] or ())),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _SEPARATORS = re.compile(r"[\s,;，；]+")
-_JSON_FIELDS = ("logit", "logits", "value", "score")
+_JSON_FIELDS = ("logit", "logits", "value", "score", "logprob", "log_prob")  # logits but for what is added to all
 
 
 @dataclass
@@ -21,12 +21,14 @@ class OwnLogits:
     Attributes:
         tokens: the text of each token, by id; texts may repeat. A bare number's text is its place in the list.
         logits: one number for each token; -inf is an impossible token.
-        problems: (line number from 1, its text) of every line that could not be read.
+        problems: (number from 1, its text) of every line, or entry of JSON, that could not be read.
+        from_json: whether it was JSON as a whole, whose entries are numbered, not lines.
     """
 
     tokens: list[str] = field(default_factory=list)
     logits: list[float] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
+    from_json: bool = field(default=False, repr=False)
 
     def add(self, token: str | None, logit: float) -> None:
         """Append one token; its id is its place."""
@@ -52,6 +54,7 @@ def read(text: str) -> OwnLogits:
         except (json.JSONDecodeError, RecursionError):
             text = text.translate(str.maketrans("[]{}", "    "))  # read what can be read line by line
         else:
+            found.from_json = True
             _read_json(values, found)
             return found
     for number, line in enumerate(text.splitlines(), start=1):

@@ -108,14 +108,20 @@ def _own() -> Source:
     )
     found = _read(st.session_state["own_logits"])
     if found.problems:
-        listed = [
-            _("Line {number} is no logit: {text}").format(number=number, text=visible(line[:60]))
-            for number, line in found.problems[:MAX_PROBLEMS]
-        ]
         n = len(found.problems)
-        heading = ngettext(
-            "{n} line could not be read; the rest is kept.", "{n} lines could not be read; the rest is kept.", n
-        )
+        if found.from_json:
+            sentence = _("Entry {number} is no logit: {text}")
+            heading = ngettext(
+                "{n} entry could not be read; the rest is kept.", "{n} entries could not be read; the rest is kept.", n
+            )
+        else:
+            sentence = _("Line {number} is no logit: {text}")
+            heading = ngettext(
+                "{n} line could not be read; the rest is kept.", "{n} lines could not be read; the rest is kept.", n
+            )
+        listed = [
+            sentence.format(number=number, text=visible(line[:60])) for number, line in found.problems[:MAX_PROBLEMS]
+        ]
         st.text("\n".join([heading.format(n=n), *listed, *(["…"] if n > MAX_PROBLEMS else [])]))
     if not found.logits:
         st.info(_("Give at least one logit, such as “token: 2.3”."))
