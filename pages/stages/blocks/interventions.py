@@ -155,7 +155,8 @@ def _swap(found: Encoding) -> None:
     places = range(len(labels))
     left, right = st.columns(2)
     with left:
-        first = widgets.select("switched.first", _("Token"), places, 0, format_func=labels.__getitem__)
+        own = min(found.n_added, places[-1])  # the first token of the text: before it may stand a <bos>
+        first = widgets.select("switched.first", _("Token"), places, own, format_func=labels.__getitem__)
     with right:
         second = widgets.select("switched.second", _("and"), places, places[-1], format_func=labels.__getitem__)
     swap = f"swap.{min(first, second)}.{max(first, second)}"
@@ -209,7 +210,8 @@ def _difference(place: Place, chosen: list[str], before: Tensor, after: Tensor, 
         f"{distance:.4f}",
         help=_("Half the sum of all changes of probability: 0 is no change, 1 is nothing in common."),
     )
-    for column, name, change in ((middle, _("Gained most"), after - before), (right, _("Lost most"), before - after)):
+    gained, lost = _("Gained most, pp"), _("Lost most, pp")
+    for column, name, change in ((middle, gained, after - before), (right, lost, before - after)):
         token = int(change.argmax())
         if chosen and change[token] > 0:
             sign = "+" if column is middle else "−"
