@@ -63,9 +63,10 @@ export function choosable(root, options, selected, tell) {
   };
 }
 
-// Scrolls the box, and never the page around it, until the chip is in view.
+// Scrolls the box, and never the page around it, until the chip is in view, with the group it belongs to.
 function reveal(root, option) {
-  const [box, chip] = [root.getBoundingClientRect(), option.getBoundingClientRect()];
+  const group = [...root.children].find((child) => child.contains(option));
+  const [box, chip] = [root.getBoundingClientRect(), group.getBoundingClientRect()];
   if (chip.top < box.top) root.scrollTop -= box.top - chip.top;
   else if (chip.bottom > box.bottom) root.scrollTop += chip.bottom - box.bottom;
 }

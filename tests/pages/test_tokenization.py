@@ -20,7 +20,7 @@ from lmcore.checkpoints.vocabulary_files import sample_text
 from lmcore.tokenizer.bpe_training import learn_merges, split_words, tokenizer_of
 from pages.figures import tokenization as figures
 from pages.live.merge_replay import replay_data
-from pages.stages.tokenization import names
+from pages.stages.tokenization import names, special
 from tests.pages.hostile import TEXTS
 
 ROOT = Path(__file__).parents[2]
@@ -185,6 +185,12 @@ def test_special_strings_both_ways() -> None:
     assert len(part(app, "token_groups")["groups"]) == len(as_text)
     switched = run("special", special_text="x<|endoftext|>y", special_strings="control")
     assert len(part(switched, "token_groups")["groups"]) == 3
+
+
+def test_of_thousands_of_control_tokens_the_first_few_are_named() -> None:
+    told = special._what({f"<unused{number}>": number for number in range(6_000)})
+    assert "6,000 control tokens" in told and "`<unused7>` (id 7)" in told and "unused8" not in told
+    assert "5,992 more" in told
 
 
 def test_vocabularies_side_by_side() -> None:

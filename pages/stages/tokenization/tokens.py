@@ -31,7 +31,7 @@ def show(lm: LanguageModel) -> None:
     position = link.remember("position", None, int)
     if position is not None and not 0 <= position <= last:
         link.replace("position", min(max(position, 0), last), position)
-    selected = last if st.session_state["position"] is None else st.session_state["position"]
+    selected = found.n_added if st.session_state["position"] is None else st.session_state["position"]  # the first own
     st.caption(
         _(
             "Each chip: text, bytes in hexadecimal, id. ␣ is a space, ⏎ a new line. "
