@@ -6,11 +6,11 @@ Labels are plain text that has been through `visible`; here they are only kept f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.figure import Figure
 
@@ -35,7 +35,7 @@ def pieces_left(
         mode="lines+markers",
         line={"shape": "hv", "color": theme.CATEGORICAL[0], "width": 2},
         marker={"size": 5, "color": theme.CATEGORICAL[0]},
-        customdata=["", *(escape(merge) for merge in merges)],
+        customdata=["", *(plotly_literal(merge) for merge in merges)],
         hovertemplate="%{x}: <b>%{y}</b><br>%{customdata}<extra></extra>",
         showlegend=False,
     )
@@ -48,8 +48,8 @@ def pieces_left(
             hoverinfo="skip",
             showlegend=False,
         )
-    figure.update_yaxes(title_text=escape(y_title), rangemode="tozero", showgrid=True, gridcolor=theme.GRID)
-    figure.update_xaxes(title_text=escape(x_title), tickformat="d")
+    figure.update_yaxes(title_text=plotly_literal(y_title), rangemode="tozero", showgrid=True, gridcolor=theme.GRID)
+    figure.update_xaxes(title_text=plotly_literal(x_title), tickformat="d")
     return figure
 
 
@@ -75,7 +75,7 @@ def renamed_logits(
         x_title, y_title: the axes' titles.
     """
     x = np.asarray(before, dtype=np.float64)
-    names = [escape(label) for label in labels]
+    names = [plotly_literal(label) for label in labels]
     figure = theme.base_figure(460)
     for y, name, colour in (
         (unmoved, unmoved_name, theme.REMOVED),
@@ -85,11 +85,11 @@ def renamed_logits(
             x=x,
             y=np.asarray(y, dtype=np.float64),
             mode="markers",
-            name=escape(name),
+            name=plotly_literal(name),
             marker={"size": 5, "color": colour},
             customdata=names,
             hovertemplate="%{customdata}<br>%{x:.6f} → <b>%{y:.6f}</b><extra></extra>",
         )
-    figure.update_xaxes(title_text=escape(x_title), showgrid=True, gridcolor=theme.GRID)
-    figure.update_yaxes(title_text=escape(y_title), showgrid=True, gridcolor=theme.GRID)
+    figure.update_xaxes(title_text=plotly_literal(x_title), showgrid=True, gridcolor=theme.GRID)
+    figure.update_yaxes(title_text=plotly_literal(y_title), showgrid=True, gridcolor=theme.GRID)
     return figure

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.figure import Figure
 
@@ -18,13 +18,13 @@ def stored(cases: Mapping[str, tuple[int, int]], *, names: tuple[str, str], valu
     for part, (name, colour) in enumerate(zip(names, theme.CATEGORICAL, strict=False)):
         figure.add_bar(
             x=[numbers[part] for numbers in cases.values()],
-            y=[escape(case) for case in cases],
-            name=escape(name),
+            y=[plotly_literal(case) for case in cases],
+            name=plotly_literal(name),
             orientation="h",
             marker_color=colour,
             text=[theme.fmt_count(numbers[part]) if numbers[part] else "" for numbers in cases.values()],
             insidetextanchor="middle",
-            hovertemplate="%{y}<br>" + escape(name) + "<br><b>%{x:,}</b><extra></extra>",
+            hovertemplate="%{y}<br>" + plotly_literal(name) + "<br><b>%{x:,}</b><extra></extra>",
         )
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     figure.update_yaxes(autorange="reversed")
@@ -48,7 +48,7 @@ def stacked(
         share: draw each amount as a part of its bar's sum, so that all bars are equally long.
     """
     figure = theme.base_figure(130 + (24 if share else 52) * len(totals))
-    labels = [escape(label) for label in totals]
+    labels = [plotly_literal(label) for label in totals]
     sums = [sum(groups.values()) for groups in totals.values()]
     for (group, name), colour in zip(group_names.items(), theme.CATEGORICAL, strict=True):
         amounts = [groups.get(group, 0) for groups in totals.values()]
@@ -58,11 +58,11 @@ def stacked(
         figure.add_bar(
             x=parts if share else amounts,
             y=labels,
-            name=escape(name),
+            name=plotly_literal(name),
             orientation="h",
             marker_color=colour,
             customdata=list(zip(amounts, parts, strict=True)),
-            hovertemplate=f"%{{y}}<br>{escape(name)}<br>"
+            hovertemplate=f"%{{y}}<br>{plotly_literal(name)}<br>"
             "<b>%{customdata[0]:,.15~g}</b> · %{customdata[1]:.2%}<extra></extra>",
         )
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
@@ -89,7 +89,7 @@ def treemap(rows: Sequence[tuple[str, str, str, int]], *, group_names: Mapping[s
     figure = theme.base_figure(460)
     figure.add_treemap(
         ids=["root", *present, *(f"{group}/{name}" for name, group, _, _ in rows)],
-        labels=[escape(text) for text in (root, *(group_names[g] for g in present), *(row[0] for row in rows))],
+        labels=[plotly_literal(text) for text in (root, *(group_names[g] for g in present), *(row[0] for row in rows))],
         parents=["", *("root" for _ in present), *(group for _, group, _, _ in rows)],
         values=[sum(sums.values()), *sums.values(), *(row[3] for row in rows)],
         customdata=["", *("" for _ in present), *(f"{formula} = " for _, _, formula, _ in rows)],
@@ -125,7 +125,7 @@ def memory(lengths: Sequence[int], series: Mapping[str, Sequence[float]], *, x_t
     """Return memory against the number of cached tokens, one line a kind."""
     figure = theme.lines(list(lengths), series, height=320)
     for trace, name in zip(figure.data, series, strict=True):
-        trace.name = escape(name)
+        trace.name = plotly_literal(name)
     figure.update_yaxes(rangemode="tozero", title_text=y_title)
     figure.update_xaxes(tickformat=",", title_text=x_title)
     return figure
@@ -139,9 +139,9 @@ def claimed_and_computed(
     for name, values, colour in zip(names, (first, second), (theme.REMOVED, theme.CATEGORICAL[0]), strict=True):
         figure.add_bar(
             x=list(values),
-            y=[escape(label) for label in labels],
+            y=[plotly_literal(label) for label in labels],
             orientation="h",
-            name=escape(name),
+            name=plotly_literal(name),
             marker_color=colour,
             text=[theme.fmt_probability(value) for value in values],
             textposition="outside",
@@ -182,7 +182,7 @@ def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str
         for x, column in zip(_HOLDING_X, columns, strict=True)
     )
     storage_of = {parameter: storage for _name, parameter, storage, _text in held}
-    about = {storage: escape(text) for _name, _parameter, storage, text in held}
+    about = {storage: plotly_literal(text) for _name, _parameter, storage, text in held}
     colours = {storage: theme.CATEGORICAL[ord(storage) - ord("A")] for storage in storages}
 
     figure = theme.base_figure(60 + 108 * n_rows)
@@ -211,7 +211,12 @@ def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str
         figure.add_annotation(x=x, y=y, text=text, showarrow=False, yanchor="top", yshift=-21, font={"size": 11})
     for x, title, anchor in zip(_HOLDING_X, titles, ("right", "center", "center"), strict=True):
         figure.add_annotation(
-            x=x, y=-0.9, text=escape(title), showarrow=False, xanchor=anchor, font={"size": 12, "color": "#8A8F98"}
+            x=x,
+            y=-0.9,
+            text=plotly_literal(title),
+            showarrow=False,
+            xanchor=anchor,
+            font={"size": 12, "color": "#8A8F98"},
         )
     figure.update_layout(showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     figure.update_xaxes(range=[0, 1], visible=False)
@@ -234,10 +239,10 @@ def _marks(
         y=[y for _x, y in places.values()],
         mode="markers+text",
         marker={**marker, "line": {"width": 0}},
-        text=[escape(text) for text in texts],
+        text=[plotly_literal(text) for text in texts],
         textposition=position,
         textfont={"size": 13, "color": "white" if position == "middle center" else None},
-        customdata=hover or [escape(text) for text in texts],
+        customdata=hover or [plotly_literal(text) for text in texts],
         hovertemplate="%{customdata}<extra></extra>",
         cliponaxis=False,
     )

@@ -75,7 +75,7 @@ def reference(n: int = 12, model: str = "small-world", **settings: float) -> lis
 
 def test_a_distribution_shows_the_whole_vocabulary() -> None:
     initial, final = np.array([0.1, 0.4, 0.3, 0.2]), np.array([0.0, 0.57, 0.43, 0.0])
-    figure = distribution.distribution(initial, final, final == 0, [1, 2, 3], ["b", "<c>", "d"], chosen=2)
+    figure = distribution.distribution(initial, final, final == 0, [1, 2, 3], ["b", '<c> "', "d"], chosen=2)
     before, after = figure.data
     np.testing.assert_allclose(before.x, [0.4, 0.3, 0.2, 0.1])
     np.testing.assert_allclose(after.x, [0.57, 0.43, 0.0, 0.0])
@@ -84,7 +84,7 @@ def test_a_distribution_shows_the_whole_vocabulary() -> None:
     assert [width > 0 for width in after.marker.line.width] == [False, True, False, False]
     assert before.text[2] == "removed" and list(after.text)[:3] == ["57.00 %", "43.00 %", ""]
     assert max(distribution.distribution([1.0, 0], [1.0, 0], [False] * 2, [0], ["a"]).layout.xaxis.tickvals) == 1
-    assert list(figure.layout.yaxis.ticktext) == ["b", "&lt;c&gt;", "d", "the other 1 tokens"]
+    assert list(figure.layout.yaxis.ticktext) == ["b", '&lt;c&gt; "', "d", "the other 1 tokens"]
     assert figure.layout.xaxis.range[0] == 0
 
 

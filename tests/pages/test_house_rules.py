@@ -28,6 +28,11 @@ def test_figures_know_no_streamlit(path: Path) -> None:
         assert not name.startswith("pages.") or name in allowed_of_pages or name.startswith("pages.figures")
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_text_is_escaped_in_one_place(path: Path) -> None:
+    assert path == ROOT / "pages/common/escape.py" or not {"html", "markupsafe"} & imports(path)
+
+
 @pytest.mark.parametrize("path", [ROOT / "app.py", *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_app_imports_nothing_that_is_for_tests(path: Path) -> None:
     banned = {"transformers", "scipy", "playwright", "hypothesis", "pytest", "tests"}

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.figure import Figure
 
@@ -55,12 +55,12 @@ def distribution(
     before, after = np.asarray(initial, dtype=np.float64), np.asarray(final, dtype=np.float64)
     gone = np.asarray(removed, dtype=bool)
     ids = list(shown)
-    names = [escape(label) for label in labels]
+    names = [plotly_literal(label) for label in labels]
     n_rest = len(before) - len(ids)
     before_bars, after_bars = list(before[ids]), list(after[ids])
     out = [bool(flag) for flag in gone[ids]]
     if n_rest:
-        names.append(escape(words.rest.format(n=n_rest)))
+        names.append(plotly_literal(words.rest.format(n=n_rest)))
         before_bars.append(max(before.sum() - sum(before_bars), 0.0))
         after_bars.append(max(after.sum() - sum(after_bars), 0.0))
         out.append(False)
@@ -73,8 +73,8 @@ def distribution(
         y=rows,
         orientation="h",
         width=0.82,
-        name=escape(words.model),
-        text=[escape(words.removed) if flag else "" for flag in out],
+        name=plotly_literal(words.model),
+        text=[plotly_literal(words.removed) if flag else "" for flag in out],
         textposition="outside",
         constraintext="none",
         cliponaxis=False,
@@ -83,7 +83,7 @@ def distribution(
             "pattern": {"shape": ["/" if flag else "" for flag in out], "size": 6, "solidity": 0.25},
         },
         customdata=[
-            f"{name} · {escape(words.removed)}" if flag else name for name, flag in zip(names, out, strict=True)
+            f"{name} · {plotly_literal(words.removed)}" if flag else name for name, flag in zip(names, out, strict=True)
         ],
         hovertemplate=hover,
     )
@@ -93,7 +93,7 @@ def distribution(
         y=rows,
         orientation="h",
         width=0.5,
-        name=escape(words.drawn_from),
+        name=plotly_literal(words.drawn_from),
         text=["" if flag else theme.fmt_probability(value) for value, flag in zip(after_bars, out, strict=True)],
         textposition="outside",
         constraintext="none",
@@ -102,7 +102,7 @@ def distribution(
         customdata=names,
         hovertemplate=hover,
     )
-    figure.update_xaxes(title_text=escape(words.axis))
+    figure.update_xaxes(title_text=plotly_literal(words.axis))
     figure.update_yaxes(tickmode="array", tickvals=rows, ticktext=names, autorange="reversed")
     top = max([*before_bars, *after_bars])
     figure.update_xaxes(
