@@ -1,4 +1,4 @@
-"""A converted copy of a model in the user's cache directory, which makes its second start faster.
+"""A converted copy of a model's weights in the user's cache directory, which makes its second start faster.
 
 The copy is a convenience: whatever is wrong with it or with the disk, loading goes on without it.
 It is used only when its source files have the size and time they had, and its own bytes the digest
@@ -22,17 +22,14 @@ from typing import Any
 
 import torch
 
-from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.joined_file import JoinedFile
 from lmcore.checkpoints.progress import Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
 from lmcore.checkpoints.weights import build, own_tensors
 from lmcore.config import ModelConfig
-from lmcore.language_model import LanguageModel
 from lmcore.model import Model
-from lmcore.tokenizer import PretrainedTokenizer
 
-_FORMAT = 2
+_FORMAT = 3
 _ABANDONED_AFTER = 86_400  # seconds; another process may still be writing what is younger
 _DTYPES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 _log = logging.getLogger(__name__)
@@ -70,32 +67,34 @@ class ConvertedCopy:
         except (OSError, RuntimeError) as error:  # no home directory is a RuntimeError
             _log.info("no converted copy is kept: %s", error)
 
-    def load(self, name: str, said: Progress = silent) -> LanguageModel | None:
-        """Return the model from its copy, or None when there is no good one; a broken one is removed."""
+    def load(self, name: str, said: Progress = silent) -> Model | None:
+        """Return the model from its copy, or None when there is no good one; a broken one is removed.
+
+        Args:
+            name: what the log calls it.
+            said: told the progress.
+        """
         if self._folder is None or not (self._folder / "model.json").is_file():
             return None
         try:
             facts = json.loads((self._folder / "model.json").read_text(encoding="utf-8"))
             config = ModelConfig.from_dict(facts["config"])
-            for filename, digest in facts["sha256"].items():
-                checking = partial(said, f"checking the converted {filename}")
-                if JoinedFile([self._folder / filename]).sha256(checking) != digest:
-                    raise ValueError(f"{filename} has another SHA-256 than was noted")
-            tokenizer = PretrainedTokenizer.from_file(self._folder / "tokenizer.json", config.vocab_size)
-            trim_heap()
-            source = SafetensorsFiles([self._folder / "model.safetensors"])
-            return LanguageModel(name, build(config, source, source.filename, self._dtype, checked=True), tokenizer)
+            weights = self._folder / "model.safetensors"
+            checking = partial(said, f"checking the converted {weights.name}")
+            if JoinedFile([weights]).sha256(checking) != facts["sha256"]:
+                raise ValueError(f"{weights.name} has another SHA-256 than was noted")
+            return build(config, SafetensorsFiles([weights]), weights.name, self._dtype, checked=True)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             _log.warning("the converted copy of %s is not used: %s", name, error)
             shutil.rmtree(self._folder, ignore_errors=True)
             return None
 
-    def save(self, lm: LanguageModel, definition: str, said: Progress = silent) -> None:
+    def save(self, model: Model, name: str, said: Progress = silent) -> None:
         """Write the copy, or leave things as they are when there is no room or no permission.
 
         Args:
-            lm: the model.
-            definition: its tokenizer's.
+            model: the model.
+            name: what the log calls it.
             said: told the progress.
         """
         if self._folder is None or self._dtype not in _DTYPES:
@@ -105,32 +104,28 @@ class ConvertedCopy:
         try:
             root = self._folder.parent
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            needed = sum(tensor.nbytes for tensor in own_tensors(lm.model).values())
+            needed = sum(tensor.nbytes for tensor in own_tensors(model).values())
             if shutil.disk_usage(root).free < needed + (1 << 30):
-                _log.info("no converted copy of %s is kept: less than %s bytes and 1 GiB are free", lm.name, needed)
+                _log.info("no converted copy of %s is kept: less than %s bytes and 1 GiB are free", name, needed)
                 return
             unfinished = tempfile.mkdtemp(dir=root, prefix="unfinished-")
             self._remove_older()
-            self._write(Path(unfinished), lm, definition.encode(), said)
+            self._write(Path(unfinished), model, said)
             if not (self._folder / "model.json").is_file():  # what is left of a broken one
                 shutil.rmtree(self._folder, ignore_errors=True)
             os.rename(unfinished, self._folder)
         except OSError as error:
-            _log.info("no converted copy of %s is kept: %s", lm.name, error)
+            _log.info("no converted copy of %s is kept: %s", name, error)
         finally:
             if unfinished is not None:
                 shutil.rmtree(unfinished, ignore_errors=True)
 
-    def _write(self, folder: Path, lm: LanguageModel, definition: bytes, said: Progress) -> None:
-        (folder / "tokenizer.json").write_bytes(definition)
+    def _write(self, folder: Path, model: Model, said: Progress) -> None:
         facts = {
             "source": self._source,
             "dtype": str(self._dtype),
-            "config": lm.config.to_dict(),
-            "sha256": {
-                "tokenizer.json": hashlib.sha256(definition).hexdigest(),
-                "model.safetensors": write_safetensors(lm.model, folder / "model.safetensors", said),
-            },
+            "config": model.config.to_dict(),
+            "sha256": write_safetensors(model, folder / "model.safetensors", said),
         }
         (folder / "model.json").write_text(json.dumps(facts), encoding="utf-8")
 

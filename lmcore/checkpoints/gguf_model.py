@@ -1,4 +1,4 @@
-"""A GGUF file as a language model, with a converted copy in the user's cache for the next start."""
+"""A GGUF file as a language model, with a converted copy of the weights in the user's cache for the next start."""
 
 from __future__ import annotations
 
@@ -41,9 +41,8 @@ def load_gguf(
     """
     filename = filename or parts[0].name
     copy = ConvertedCopy(parts, dtype)
-    if (found := copy.load(name, said)) is not None:
-        return found
-    if sha256 is not None:
+    model = copy.load(name, said)
+    if model is None and sha256 is not None:
         digest = JoinedFile(parts).sha256(lambda share: said(f"checking {filename}", share))
         if digest != sha256:
             raise ValueError(f"{filename} is damaged: its SHA-256 is {digest}, not {sha256}. Install it again.")
@@ -51,10 +50,9 @@ def load_gguf(
     config, tensors = read_model(file.metadata, file)
     said("reading the tokenizer", 0.0)
     tokenizer = tokenizer_from(file.metadata, filename)
-    definition = tokenizer.definition  # while there is room: making it takes several times its size
     file.metadata.clear()  # a large vocabulary is not held twice while the weights come in
     trim_heap()
-    model = build(config, tensors, filename, dtype, lambda share: said(f"reading {filename}", share))
-    loaded = LanguageModel(name, model, tokenizer)
-    copy.save(loaded, definition, said)
-    return loaded
+    if model is None:
+        model = build(config, tensors, filename, dtype, lambda share: said(f"reading {filename}", share))
+        copy.save(model, name, said)
+    return LanguageModel(name, model, tokenizer)

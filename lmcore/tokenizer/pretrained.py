@@ -15,6 +15,7 @@ import tokenizers
 from lmcore.tokenizer.byte_alphabet import BYTE_OF_CHARACTER, to_bytes
 from lmcore.tokenizer.encoding import Encoding, character_offsets
 from lmcore.tokenizer.merges import MergeStep, replay_words
+from lmcore.tokenizer.token_bytes import TokenBytes
 from lmcore.tokenizer.tokenizer import Tokenizer
 
 _SPACE = "▁"  # U+2581, how SentencePiece writes a space
@@ -60,9 +61,10 @@ class PretrainedTokenizer(Tokenizer):
                 f"{source} has {len(written)} tokens, the highest with the id {max(written.values(), default=-1)}; "
                 f"the model's table has {size} rows: they do not belong together."
             )
-        self._bytes = [b""] * size
+        tokens = [b""] * size
         for token, token_id in written.items():
-            self._bytes[token_id] = token.encode() if token_id in added else self._to_bytes(token)
+            tokens[token_id] = token.encode() if token_id in added else self._to_bytes(token)
+        self._bytes = TokenBytes(tokens)
         self.special_tokens = {token.content: token_id for token_id, token in added.items() if token.special}
         self.added_first = _added_first(rules["post_processor"])
         """The ids that every encoding begins with."""

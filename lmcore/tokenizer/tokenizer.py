@@ -43,9 +43,10 @@ class Tokenizer:
         """Read the definition."""
         merges, vocabulary, self.special_tokens = _parse(definition)
         self._merges = merges
-        self._bytes = [b""] * len(vocabulary)
+        tokens = [b""] * len(vocabulary)
         for written, token_id in vocabulary.items():
-            self._bytes[token_id] = written.encode() if written in self.special_tokens else to_bytes(written)
+            tokens[token_id] = written.encode() if written in self.special_tokens else to_bytes(written)
+        self._bytes: Sequence[bytes] = tokens
         self._definition = definition
         # Whether special strings become control tokens is a switch on the library's object. Two objects, set once,
         # need no switching, so threads can share this tokenizer.

@@ -1,6 +1,6 @@
 """The packaged real models beside Hugging Face transformers, on the same GGUF files in one run.
 
-    python -m tests.bench.models [smollm2-135m-instruct | gemma-3-270m]
+    python -m tests.bench.models [--model gemma-3-270m] [loading | traced | generation]
 
 Loading is timed in fresh processes, ours without and with a converted copy. The rest alternates, so
 that a slow moment of the machine falls on both. Each line is a ratio, ours / transformers'.
@@ -8,6 +8,7 @@ that a slow moment of the machine falls on both. Each line is a ratio, ours / tr
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -30,17 +31,22 @@ TEXTS = {"smollm2-135m-instruct": "The capital of France is", "gemma-3-270m": "ä
 
 def main() -> None:
     """Print the ratios and the targets they are held to."""
-    if sys.argv[1:2] == ["load"]:
+    if sys.argv[1:2] == ["one-load"]:  # this file's own call
         print(json.dumps(one_load(*sys.argv[2:])))
         return
+    parts = {"loading": compare_loading, "traced": compare_traced, "generation": compare_generation}
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.models", description=__doc__.partition("\n")[0])
+    parser.add_argument("part", nargs="?", choices=parts, help="which to run; all when none is named")
+    parser.add_argument("--model", default="smollm2-135m-instruct", choices=TEXTS)
+    given = parser.parse_args()
     torch.set_num_threads(2)
-    name = sys.argv[1] if len(sys.argv) > 1 else "smollm2-135m-instruct"
     with tempfile.TemporaryDirectory() as scratch:
-        whole = assembled(name, Path(scratch))
+        whole = assembled(given.model, Path(scratch))
         os.environ["XDG_CACHE_HOME"] = str(Path(scratch) / "cache")
-        print(f"{name}; torch {torch.__version__}, {torch.get_num_threads()} threads\n")
-        compare_loading(name, whole)
-        compare_running(name, whole)
+        load = f"load {os.getloadavg()[0]:.1f}"
+        print(f"{given.model}; torch {torch.__version__}, {torch.get_num_threads()} threads, {load}\n", flush=True)
+        for part in [given.part] if given.part else parts:
+            parts[part](given.model, whole)
 
 
 def assembled(name: str, folder: Path) -> Path:
@@ -58,16 +64,23 @@ def assembled(name: str, folder: Path) -> Path:
 
 
 def one_load(who: str, name: str, file: str, dtype: str) -> dict[str, float]:
-    """Load and run one forward pass; return the seconds, and the peak memory in bytes beyond what imports took."""
+    """Load and run a first forward pass; return the seconds, and the peak memory in bytes beyond what imports took.
+
+    The peak is that of loading and then, for ours, of a traced pass over 64 tokens, without what the trace keeps.
+    """
     torch.set_num_threads(2)
     lmcore.load()([1, 2, 3])  # what a first forward pass maps of torch's own libraries is not counted for either
+    kept = 0
     if who == "ours":
-        import gguf  # noqa: F401 - imports are not counted for either
+        from lmcore.checkpoints import gguf_model  # noqa: F401 - imports are not counted for either
 
         before, started = resident(), time.perf_counter()
         lm = lmcore.load(name, getattr(torch, dtype))
         lm(lm.tokenizer.encode(TEXTS[name]).ids)
-        weights = sum(tensor.nbytes for tensor in own_tensors(lm.model).values())
+        seconds = time.perf_counter() - started
+        trace = lmcore.Trace()
+        lm(list(range(10, 10 + N_TOKENS)), trace=trace)
+        kept, weights = trace.nbytes, sum(tensor.nbytes for tensor in own_tensors(lm.model).values())
     else:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -79,8 +92,9 @@ def one_load(who: str, name: str, file: str, dtype: str) -> dict[str, float]:
         )
         with torch.inference_mode():
             model(torch.tensor([tokenizer(TEXTS[name])["input_ids"]]))
+        seconds = time.perf_counter() - started
         weights = sum(parameter.nbytes for parameter in model.parameters())
-    return {"seconds": time.perf_counter() - started, "peak": resident("VmHWM") - before, "weights": weights}
+    return {"seconds": seconds, "peak": resident("VmHWM") - before - kept, "weights": weights}
 
 
 def resident(field: str = "VmRSS") -> int:
@@ -95,14 +109,16 @@ def compare_loading(name: str, whole: Path) -> None:
     """Time loading to the first logits, each in a process of its own."""
 
     def fresh(who: str, dtype: str = "float32") -> dict[str, float]:
-        command = [sys.executable, "-m", "tests.bench.models", "load", who, name, str(whole), dtype]
+        command = [sys.executable, "-m", "tests.bench.models", "one-load", who, name, str(whole), dtype]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return json.loads(done.stdout.splitlines()[-1])
 
     first, theirs, second = fresh("ours"), fresh("transformers"), fresh("ours")
     report("GGUF to first logits", first["seconds"], theirs["seconds"], 0.2)
     report("the second start, from the converted copy", second["seconds"], theirs["seconds"], 0.2)
-    for what, run in (("first start", first), ("second start", second), ("bfloat16", fresh("ours", "bfloat16"))):
+    half = [fresh("ours", "bfloat16") for _start in range(2)]
+    runs = {"first start": first, "second start": second, "bfloat16, first": half[0], "bfloat16, second": half[1]}
+    for what, run in runs.items():
         ratio = run["peak"] / run["weights"]
         verdict = "met" if ratio <= 1.1 else "MISSED"
         weights = f"{run['weights'] / 1e6:.0f} MB of weights"
@@ -110,21 +126,30 @@ def compare_loading(name: str, whole: Path) -> None:
     print(f"    (transformers: {theirs['peak'] / theirs['weights']:.2f} x)")
 
 
-def compare_running(name: str, whole: Path) -> None:
-    """Time traced forward passes and cached generation."""
+def reference_of(whole: Path, attention: str) -> torch.nn.Module:
+    """Return transformers' model of the file, in float32."""
     from transformers import AutoModelForCausalLM
 
-    lm = lmcore.load(name)
-    reference = AutoModelForCausalLM.from_pretrained(
-        whole.parent, gguf_file=whole.name, local_files_only=True, dtype=torch.float32, attn_implementation="eager"
-    ).eval()
+    options = {"gguf_file": whole.name, "local_files_only": True, "dtype": torch.float32}
+    return AutoModelForCausalLM.from_pretrained(whole.parent, attn_implementation=attention, **options).eval()
+
+
+def compare_traced(name: str, whole: Path) -> None:
+    """Time forward passes that keep every intermediate, theirs all hidden states and attention patterns."""
+    lm, reference = lmcore.load(name), reference_of(whole, "eager")
     ids = torch.randint(10, lm.config.vocab_size, (N_TOKENS,))
 
     @torch.inference_mode()
-    def theirs_traced() -> torch.Tensor:
+    def theirs() -> torch.Tensor:
         return reference(ids[None], output_hidden_states=True, output_attentions=True, use_cache=False).logits[0]
 
-    report("traced forward", *alternate(lambda: lm(ids, trace=lmcore.Trace()), theirs_traced, 9), 1.0)
+    report("traced forward", *alternate(lambda: lm(ids, trace=lmcore.Trace()), theirs, 21), 1.0)
+
+
+def compare_generation(name: str, whole: Path) -> None:
+    """Time cached greedy generation."""
+    lm = lmcore.load(name)
+    reference = reference_of(whole, "sdpa")  # its faster way, where no patterns are asked for
     prompt = lm.tokenizer.encode(TEXTS[name]).ids
     settings = lmcore.SamplingSettings(temperature=0)
 
@@ -132,20 +157,19 @@ def compare_running(name: str, whole: Path) -> None:
         return [step.token_id for step in lmcore.generate(model, prompt, settings, max_new_tokens=N_TOKENS)]
 
     @torch.inference_mode()
-    def theirs_generated() -> list[int]:
+    def theirs() -> list[int]:
         out = reference.generate(
             torch.tensor([prompt]), max_new_tokens=N_TOKENS, min_new_tokens=N_TOKENS, do_sample=False, pad_token_id=0
         )
         return out[0, len(prompt) :].tolist()
 
-    reference.set_attn_implementation("sdpa")  # its faster way, where no patterns are asked for
     for dtype, target in ((torch.float32, 1.0), (torch.bfloat16, 0.65)):
         model = lm if dtype == torch.float32 else lmcore.load(name, dtype)
         n = len(generated(model))
-        seconds = alternate(lambda model=model: generated(model), theirs_generated, 5)
+        seconds = alternate(lambda model=model: generated(model), theirs, 5)
         report(f"generation of {n} tokens in {dtype} against their float32", seconds[0], seconds[1], target)
         read = sum(tensor.nbytes for tensor in own_tensors(model.model).values()) * n / seconds[0]
-        print(f"    ({read / 1e9:.1f} GB of weights read a second)")
+        print(f"    ({read / 1e9:.1f} GB of weights read a second)", flush=True)
         if model is not lm:
             difference = (lm(prompt)[-1].softmax(-1) - model(prompt)[-1].softmax(-1)).abs().max()
             print(f"    (the greatest difference it makes to a probability after the prompt: {difference:.4f})")
