@@ -32,6 +32,7 @@ def download(hub_id: str, said: Progress = silent) -> Path:
     try:
         info = huggingface_hub.HfApi().model_info(hub_id)
         names = [file.rfilename for file in info.siblings or () if _WANTED.fullmatch(file.rfilename)]
+        names.sort(key="config.json".__eq__)  # the last to come: a folder that has it has all
         paths = [
             huggingface_hub.hf_hub_download(hub_id, name, revision=info.sha, tqdm_class=_bar(name, said))
             for name in names
@@ -55,13 +56,13 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 def _kept(hub_id: str) -> Path | None:
-    """Return the folder of an earlier download."""
-    import huggingface_hub
+    """Return the folder of the latest download that came to its end."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
 
-    try:
-        return Path(huggingface_hub.snapshot_download(hub_id, local_files_only=True))
-    except (OSError, ValueError):
-        return None
+    snapshots = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=hub_id, repo_type="model"), "snapshots")
+    whole = [config.parent for config in snapshots.glob("*/config.json")]
+    return max(whole, key=lambda folder: folder.stat().st_mtime, default=None)
 
 
 def _bar(filename: str, said: Progress) -> type[Any]:
