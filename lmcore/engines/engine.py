@@ -104,6 +104,22 @@ class Engine:
         """Return what to send for a text: its ids where the server takes them, so that nothing is cut twice."""
         return self.tokenize(text).ids if self.capabilities.takes_ids else text
 
+    def beginning(self, text: str, count: int) -> Prompt | None:
+        """Return what to send for a text's first `count` tokens alone, None where nothing says just that.
+
+        A server that takes text only is given theirs, when they end with a character and it cuts it no other way.
+        """
+        whole = self.tokenize(text)
+        if count == len(whole.ids):
+            return self.prompt(text)
+        if self.capabilities.takes_ids:
+            return whole.ids[:count]
+        cut = next((n for n, (_first, end) in enumerate(whole.groups, start=1) if end == count), None)
+        if cut is None:
+            return None
+        part = "".join(whole.shared[:cut])
+        return part if part and self.tokenize(part).ids == whole.ids[:count] else None
+
     def next(self, prompt: Prompt, n: int) -> Candidates:
         """Return the n most probable tokens after a prompt; fewer where the server tells fewer apart.
 

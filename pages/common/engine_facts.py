@@ -7,22 +7,23 @@ import streamlit as st
 
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine
-from pages.common import engines
+from pages.common import engines, link
 from pages.common.text import _, visible
 
 
-def find_out(engine: Engine) -> Capabilities:
-    """Return what an engine can do, asked when it was not yet, and make sure it still serves the same model."""
+def of(engine: Engine, log_probs: bool = False) -> Capabilities:
+    """Return what an engine can do, and show it: asked when it was not yet, and that it serves the model it did.
+
+    Args:
+        engine: which one.
+        log_probs: the page is about log-probabilities; where there are none, say so and stop it.
+    """
 
     def ask() -> Capabilities:
         engine.check()
         return engine.capabilities
 
-    return engines.ask(engine, "capabilities", ask)
-
-
-def show(engine: Engine, found: Capabilities) -> None:
-    """Show what the server can do."""
+    found = engines.ask(engine, "capabilities", ask)
     with st.expander(_("What this server was found to do")):
         st.table(pd.DataFrame(_rows(engine, found), columns=[_("asked"), _("found")]).set_index(_("asked")))
         st.caption(
@@ -30,6 +31,10 @@ def show(engine: Engine, found: Capabilities) -> None:
                 name=f"**{engine.name}**"
             )
         )
+    if log_probs and found.names == "none":
+        st.info(_("{name} returns no log-probabilities.").format(name=f"**{engine.name}**"))
+        link.stop()
+    return found
 
 
 def _rows(engine: Engine, found: Capabilities) -> list[tuple[str, str]]:

@@ -142,15 +142,27 @@ def position_picker(key: str = "position", *, label: str | None = None, strength
         strength: 0..1 a token, how filled its chip is.
     """
     found = session.require_tokens()
-    last = len(found.ids) - 1
+    return token_picker(found.tokens, found.ids, key, label=label, strength=strength)
+
+
+def token_picker(
+    tokens: Sequence[bytes | str],
+    ids: Sequence[int],
+    key: str = "position",
+    *,
+    label: str | None = None,
+    strength: Sequence[float] | None = None,
+) -> int:
+    """Show tokens, let the reader choose one, and return its position; arguments as in `position_picker`."""
+    last = len(ids) - 1
     position = link.remember(key, None, int)
     if position is not None and not 0 <= position <= last:
         link.replace(key, min(max(position, 0), last), position)
         position = st.session_state[key]
     st.caption(label or _("Position: choose a token"))
     token_strip(
-        found.tokens,
-        found.ids,
+        tokens,
+        ids,
         key=f"{key}.strip",
         label=label or _("Position: choose a token"),
         selected=last if position is None else position,

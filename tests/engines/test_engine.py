@@ -156,3 +156,18 @@ def test_processed_log_probabilities_are_noticed():
         engine = Engine(EngineConfig("Tiny", base_url, "tiny"))
         assert engine.capabilities.processed is True
         engine.close()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_beginning_of_a_text_is_what_the_model_saw_up_to_there(engine, lm, text):
+    ids = lm.tokenizer.encode(text).ids
+    told = 0
+    for count in range(1, len(ids) + 1):
+        prompt = engine.beginning(text, count)
+        if prompt is None:
+            assert not engine.capabilities.takes_ids and count < len(ids)
+            continue
+        told += 1
+        expected = log_softmax(lm(ids[:count])[-1]).max().item()
+        assert engine.next(prompt, 1).best[0].log_prob == pytest.approx(expected, abs=1e-4)
+    assert told == len(ids) if engine.capabilities.takes_ids else told >= 2

@@ -172,6 +172,22 @@ def test_with_the_whole_vocabulary_it_is_the_ordinary_lab(behaviour):
     assert f"{truth.entropy_bits:.3f} bits" in printed(app.code[-1].value)
 
 
+@pytest.mark.parametrize("most", [50, -1])
+@pytest.mark.parametrize("names", ["id", "text"])
+def test_any_position_of_the_prompt_can_be_sampled(behaviour, names, most):
+    behaviour.names, behaviour.late, behaviour.most = names, names == "text", most
+    lm = lmcore.load("small-world")
+    ids = lm.tokenizer.encode(PROMPT).ids
+    for position in (0, 2):
+        app = run("sampling", lang="en", model="Tiny", prompt=PROMPT, position=str(position))
+        assert [each.value for each in [*app.exception, *app.error]] == []
+        truth = log_softmax(lm(ids[: position + 1])[-1]).max().exp().item()
+        frame = tables(app)[0]
+        share = frame["at most"] if "at most" in frame else frame["final"]
+        assert share.max() == pytest.approx(100 * truth, abs=1e-3)
+        assert printed(app.code[-1].value)
+
+
 def press(app, name: str):
     app.button(key=f"generation.engine.{name}").click()
     app.run()

@@ -9,7 +9,7 @@ import streamlit as st
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine
 from lmcore.engines.run import EngineRun
-from pages.common import engine_facts, engines, link, page, widgets
+from pages.common import engine_facts, engines, page, widgets
 from pages.common.text import _
 from pages.stages.generation import engine_branches, engine_line
 from pages.stages.generation.buttons import buttons
@@ -44,11 +44,7 @@ def show(engine: Engine) -> None:
         _("The server draws one token after the other; what it drew from is kept, and another one can be taken."),
     )
     text = require_text()
-    facts = engine_facts.find_out(engine)
-    engine_facts.show(engine, facts)
-    if facts.names == "none":
-        st.info(_("{name} returns no log-probabilities.").format(name=f"**{engine.name}**"))
-        link.stop()
+    facts = engine_facts.of(engine, log_probs=True)
     page.equation(r"t_{n+1} \sim \mathrm{reshape}\big(P(\cdot \mid t_1, \dots, t_n)\big)")
     run = current(engine, text)
     left, right = page.workbench()

@@ -52,8 +52,7 @@ def show(engine: Engine) -> None:
         _("What the server tells of the scores: how each token was foreseen, and the most probable next ones."),
     )
     text = require_text()
-    facts = engine_facts.find_out(engine)
-    engine_facts.show(engine, facts)
+    facts = engine_facts.of(engine)
     size, told = f"{facts.vocab_size}" if facts.vocab_size else "V", _("told for")
     page.equation(
         r"\ln P(t \mid t_0 \ldots t_{i-1}) = z_t - \ln \sum_{j=1}^{" + size + r"} e^{z_j}, \qquad "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,10 @@ from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
 from pages.figures.partial import bounds
 from pages.figures.theme import fmt_probability
-from pages.stages.logits.engine import candidate_labels
+from pages.stages.logits.engine import candidate_labels, part_label
 from pages.stages.sampling.sources import Source
 from pages.stages.sampling.tables import MAX_ROWS
-from pages.stages.tokenization.common import require_text
+from pages.stages.tokenization.common import MAX_DRAWN, require_text
 
 DRAWN = 20  # of the tokens told are drawn as bars; the table has all
 LARGEST_VOCABULARY = 2**20
@@ -35,7 +36,7 @@ from lmcore.engines.engine import Engine
 from lmcore.engines.partial_sampling import reshape_partial
 
 engine = Engine(next(config for config in configured() if config.name == {name!r}))
-known = engine.next(engine.prompt({prompt!r}), {n}).partial(vocab_size={size})
+known = engine.next({prompt}, {n}).partial(vocab_size={size})
 found = reshape_partial(known, temperature={temperature:g}, top_k={top_k}, top_p={top_p:g}, min_p={min_p:g})
 print(found.kept, found.rest, found.removed, found.entropy_bits)
 print(found.low, found.high)
@@ -43,30 +44,59 @@ engine.close()
 """
 
 
+@dataclass(frozen=True)
+class Place:
+    """What stands before the token looked at: as it is sent, and as Python."""
+
+    prompt: Prompt
+    code: str
+
+
 def choose(engine: Engine) -> Source:
-    """Return the logits of the token after the prompt when the server tells them all; else show what it tells, and
-    stop the page."""
+    """Return the logits after a token of the prompt when the server tells them all; else show what it tells, and stop
+    the page."""
     text = require_text()
-    facts = engine_facts.find_out(engine)
-    engine_facts.show(engine, facts)
-    if facts.names == "none":
-        st.info(_("{name} returns no log-probabilities.").format(name=f"**{engine.name}**"))
-        link.stop()
+    facts = engine_facts.of(engine, log_probs=True)
+    place = _place(engine, facts, text)
     if facts.whole_vocabulary:
-        return _whole(engine, facts, text)
-    _partial(engine, facts, text)
+        return _whole(engine, facts, place)
+    _partial(engine, facts, place)
     link.stop()
 
 
-def _whole(engine: Engine, facts: Capabilities, text: str) -> Source:
-    def ask() -> tuple[Prompt, np.ndarray]:
-        prompt = engine.prompt(text)
+def _place(engine: Engine, facts: Capabilities, text: str) -> Place:
+    """Let the reader choose a token of the prompt, where the server tells its tokens; the last one to begin with."""
+    if facts.tokenizer is None:
+        return Place(text, repr(text))
+    found = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text))
+    if len(found.ids) > MAX_DRAWN:
+        return Place(engine.prompt(text), f"engine.prompt({text!r})")
+    labels = [
+        token if token is not None else told or part_label()
+        for token, told in zip(found.tokens, found.texts, strict=True)
+    ]
+    count = widgets.token_picker(labels, found.ids, label=_("The token after which position? Choose one")) + 1
+    prompt = engines.ask(engine, ("beginning", text, count), lambda: engine.beginning(text, count))
+    if prompt is None:
+        st.info(
+            _("{name} takes text only, and cuts the text up to this token in another way: choose another one.").format(
+                name=f"**{engine.name}**"
+            )
+        )
+        link.stop()
+    return Place(prompt, f"engine.beginning({text!r}, {count})")
+
+
+def _whole(engine: Engine, facts: Capabilities, place: Place) -> Source:
+    prompt = place.prompt
+
+    def ask() -> np.ndarray:
         logits = engine.next(prompt, -1).by_id(facts.vocab_size).numpy()
         first = np.argsort(-logits)[:MAX_ROWS].tolist()
         engine.texts([*first, *(prompt if not isinstance(prompt, str) else ())])  # in one go, not one by one
-        return prompt, logits
+        return logits
 
-    prompt, logits = engines.ask(engine, ("whole", text), ask)
+    logits = engines.ask(engine, ("whole", prompt), ask)
     st.caption(
         _("{name} tells all {n} log-probabilities, so everything below is what it is for a local model.").format(
             name=f"**{engine.name}**", n=f"{len(logits):,}"
@@ -77,7 +107,7 @@ def _whole(engine: Engine, facts: Capabilities, text: str) -> Source:
         "from lmcore.engines.config import configured\n"
         "from lmcore.engines.engine import Engine\n\n"
         f"engine = Engine(next(config for config in configured() if config.name == {engine.name!r}))\n"
-        f"ids = engine.prompt({text!r})\n"
+        f"ids = {place.code}\n"
         f"logits = engine.next(ids, -1).by_id({facts.vocab_size})\n"
         "engine.close()"
     )
@@ -91,7 +121,8 @@ def _whole(engine: Engine, facts: Capabilities, text: str) -> Source:
     )
 
 
-def _partial(engine: Engine, facts: Capabilities, text: str) -> None:
+def _partial(engine: Engine, facts: Capabilities, place: Place) -> None:
+    prompt = place.prompt
     page.equation(
         r"p_i(T) = \frac{p_i^{1/T}}{\sum_{j \le N} p_j^{1/T} + \sum_{j > N} p_j^{1/T}}, \qquad "
         r"\sum_{j > N} p_j = 1 - \sum_{j \le N} p_j, \qquad p_j \le p_N"
@@ -105,7 +136,7 @@ def _partial(engine: Engine, facts: Capabilities, text: str) -> None:
         top_k = widgets.slider("top_k", "top-k", 0, min(size, 200), 0, help=_("0 is off."))
         top_p = widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
         min_p = widgets.slider("min_p", "min-p", 0.0, 1.0, 0.0, step=0.01, help=_("0 is off."))
-    found = engines.ask(engine, ("next", text, n), lambda: engine.next(engine.prompt(text), n))
+    found = engines.ask(engine, ("next", prompt, n), lambda: engine.next(prompt, n))
     labels = engines.ask(engine, ("labels", found), lambda: candidate_labels(engine, found))
     known = found.partial(size)
     result = reshape_partial(known, temperature, top_k, top_p, min_p)
@@ -117,7 +148,7 @@ def _partial(engine: Engine, facts: Capabilities, text: str) -> None:
     page.numbers_table(*table(labels, found, result))
     page.snippet(
         CODE.format(
-            name=engine.name, prompt=text, n=n, size=size, temperature=temperature, top_k=top_k, top_p=top_p,
+            name=engine.name, prompt=place.code, n=n, size=size, temperature=temperature, top_k=top_k, top_p=top_p,
             min_p=min_p,
         )
     )  # fmt: skip

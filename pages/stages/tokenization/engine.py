@@ -31,8 +31,7 @@ def show(engine: Engine) -> None:
         _("A tokenizer cuts the text's bytes into pieces of its vocabulary. Here the server's own does, asked for it."),
     )
     text = require_text()
-    facts = engine_facts.find_out(engine)
-    engine_facts.show(engine, facts)
+    facts = engine_facts.of(engine)
     if facts.tokenizer is None:
         st.info(_("{name} has no tokenizer that can be asked.").format(name=f"**{engine.name}**"))
         link.stop()
