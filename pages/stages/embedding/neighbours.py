@@ -42,11 +42,17 @@ def show(lm: LanguageModel) -> None:
         table, trained = tables[steps], list(tables.values())[-1]
         st.metric(_("σ of the table"), f"{table_std(lm.name, steps, table):.4f}")
         st.metric(_("Length of this row"), f"{rows_of(table, token).norm().item():.4f}")
+        if len(tables) > 1:
+            st.caption(
+                _(
+                    "Before training the numbers are drawn from a normal distribution with σ = {std}: what is near "
+                    "then is near by chance."
+                ).format(std=lm.config.init_std)
+            )
         st.caption(
-            _(
-                "Before training the numbers are drawn from a normal distribution with σ = {std}: what is near then is "
-                "near by chance. Computed in all {width} dimensions over the whole vocabulary, less the token itself."
-            ).format(std=lm.config.init_std, width=lm.config.d_model)
+            _("Computed in all {width} dimensions over the whole vocabulary, less the token itself.").format(
+                width=lm.config.d_model
+            )
         )
     against = compare(lm, table[token], table)
     by_cosine, by_dot = (against.neighbours(n, measure, {token}) for measure in ("cosine", "dot"))

@@ -47,13 +47,15 @@ def show() -> None:
     """Draw the view."""
     controls, picture = page.workbench()
     run: Run | None = st.session_state.get(RUN)
+    alive = run is not None and run.training.progress.alive
     with controls:
         buttons = st.container()  # in sight without scrolling, though they need what is chosen below them
-        reading = _choose_text()
-        settings = _choose(reading)
+        # While one is under way they change nothing, and on a phone they would stand before its picture.
+        with st.expander(_("Settings of the next training")) if alive else st.container():
+            reading = _choose_text()
+            settings = _choose(reading)
         with buttons:
             _buttons(run, settings, reading)
-    alive = run is not None and run.training.progress.alive
     with picture:
         if st.session_state.get(_PROBLEM):
             st.info(_("This text cannot be trained on."))
