@@ -61,23 +61,36 @@ class ForwardPasses:
 
     It holds `max_bytes` of them, the least recently used going first, and beside these one that is larger.
 
-    The lock lets one pass run at a time: on few cores, passes side by side only slow one another down.
+    The lock lets one pass run at a time: on few cores, passes side by side only slow one another down. Who asks for
+    a pass that is kept does not wait for it.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.lock = threading.RLock()
+        self._looking = threading.Lock()
         self._max_bytes = max_bytes
         self._n_bytes = 0
         self._passes: OrderedDict[Key, Pass] = OrderedDict()
 
     def get(self, name: str, ids: tuple[int, ...], traced: bool, load: Callable[[], LanguageModel]) -> Pass:
         """Return the pass of a model over ids, from the cache when it is there."""
+        found = self._find(name, ids, traced)
+        if found is not None:
+            return found
         with self.lock:
+            found = self._find(name, ids, traced)  # another session may have run it meanwhile
+            if found is None:
+                found = run(load(), ids, traced)
+                with self._looking:
+                    self._keep((name, ids, traced), found)
+            return found
+
+    def _find(self, name: str, ids: tuple[int, ...], traced: bool) -> Pass | None:
+        with self._looking:
             key: Key = (name, ids, traced or (name, ids, True) in self._passes)
-            if key not in self._passes:
-                self._keep(key, run(load(), ids, traced))
-            self._passes.move_to_end(key)
-            return self._passes[key]
+            if key in self._passes:
+                self._passes.move_to_end(key)
+            return self._passes.get(key)
 
     def _keep(self, key: Key, result: Pass) -> None:
         self._passes[key] = result

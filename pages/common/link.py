@@ -6,6 +6,7 @@
   run into the address, but for texts too long for one. Opening that address in a fresh browser, or after the server
   was restarted, gives the same page: the first `remember` of a session reads the address. Values that do not fit are
   replaced, and said.
+- What a page's own widgets move is a fragment (`fragment`): it runs again by itself, and publishes by itself.
 - The browser's Back and Forward change the page and lose nothing: the session's values stay.
 - A link inside the app sets values when it carries `apply=1` (see `page.try_next`); with `apply=fresh` all others go
   back to what they are on a first visit, but for the language.
@@ -30,6 +31,7 @@ _NOTES = "link.notes"  # key -> (value shown instead, what to tell the reader)
 _APPLIED = "link.applied"  # the link whose values were taken last
 _KNOWN = "link.known"  # every parameter that the session has remembered
 _ADDRESS = "link.address"  # the parameters last published
+_PUBLISHED = "link.published"  # whether this run has published
 APPLY = "apply"
 LONGEST = 4000  # characters of a value in the address; servers refuse addresses of some 64 KB, browsers those of 2 MB
 FRESH = "fresh"
@@ -39,7 +41,7 @@ Parse = Callable[[str], Any]
 
 def begin() -> None:
     """Start a run: call it first in app.py. Takes the values of a link that was followed inside the app."""
-    st.session_state[_KEYS] = []
+    _start([])
     st.session_state.setdefault(_NOTES, {})
     query = st.query_params.to_dict()
     if APPLY not in query:
@@ -102,9 +104,35 @@ def as_text(value: Any) -> str:
     return ",".join(map(as_text, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
+def fragment(show: Callable[[], None]) -> None:
+    """Show a part of the page that runs again by itself when a widget in it is moved; the rest stays as it is.
+
+    When `show`, or a callback of a widget in it, changes a value remembered before it, everything runs again. Values
+    remembered after it would not be in the address: call it last, or before links only.
+    """
+    around = {key: st.session_state.get(key) for key in st.session_state[_KEYS]}
+
+    @st.fragment
+    def run() -> None:
+        _start(list(around))
+        if any(st.session_state.get(key) != value for key, value in around.items()):
+            st.rerun()
+        show()
+        publish()
+
+    run()
+
+
+def _start(keys: list[str]) -> None:
+    st.session_state[_KEYS], st.session_state[_PUBLISHED] = keys, False
+
+
 def publish() -> None:
-    """End a run: write the values remembered in it into the address."""
+    """End a run: write the values remembered in it into the address, unless a fragment of it has."""
     state = st.session_state
+    if state[_PUBLISHED]:
+        return
+    state[_PUBLISHED] = True
     values = {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None}
     state[_ADDRESS] = {key: text for key, text in values.items() if len(text) <= LONGEST}
     show_in_address(time.time_ns() // 1000, state[_ADDRESS])

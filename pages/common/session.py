@@ -173,7 +173,9 @@ def prompt() -> str:
 
 def encoding(text: str | None = None) -> Encoding:
     """Return the prompt, or another text, in tokens of the chosen model's tokenizer."""
-    return _encode(model_name(), prompt() if text is None else text, language_model().tokenizer)
+    return _encode(
+        name=model_name(), text=prompt() if text is None else text, _tokenizer=language_model().tokenizer
+    )  # by keywords: Streamlit would look up the names of arguments at every call
 
 
 def logits(ids: Sequence[int] | None = None, name: str | None = None) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.common import page, session, widgets
+from pages.common import link, page, session, widgets
 from pages.common.text import _
 from pages.stages.embedding import arithmetic, film, lookup, neighbours, point_map, random_start, sentences
 
@@ -25,8 +25,15 @@ titles = {
     "sentences": _("One token, two sentences"),
 }
 
-lm = session.language_model()
-rows, width = lm.config.vocab_size, lm.config.d_model
+
+def show() -> None:
+    """Show the view that the reader looks at."""
+    view = widgets.choice("table.view", _("View"), list(VIEWS), "lookup", format_func=titles.__getitem__)
+    VIEWS[view](session.language_model())
+
+
+config = session.language_model().config
+rows, width = config.vocab_size, config.d_model
 page.header(
     _("Embedding lookup"),
     _("Each token id picks one row of a table of learned numbers: all the model knows of the token by itself."),
@@ -36,7 +43,7 @@ page.equation(
     rf"\underbrace{{[S, {width}]}}_{{X}} = \underbrace{{[S, {rows}]}}_{{\mathrm{{onehot}}}} \times "
     rf"\underbrace{{[{rows}, {width}]}}_{{E}} \end{{gathered}}"
 )
-VIEWS[widgets.choice("table.view", _("View"), list(VIEWS), "lookup", format_func=titles.__getitem__)](lm)
+link.fragment(show)
 page.try_next(
     page.Suggestion(
         _("The random start: what are the neighbours of a token after 0 steps?"),

@@ -15,31 +15,37 @@ titles = {
     "cache": _("KV cache"),
 }
 
+
+def show() -> None:
+    """Show the view that the reader looks at."""
+    lm, prompt = session.language_model(), session.require_tokens()
+    run = runs.current(lm, prompt)
+    view = widgets.choice("generation.view", _("View"), list(titles), "write", format_func=titles.__getitem__)
+    if view == "write":
+        writing.show(lm, prompt, run)
+    elif view == "search":
+        search.show(lm, prompt)
+    elif view == "trap":
+        repetition.show(lm, prompt)
+    elif view == "many":
+        continuing.show(lm, prompt)
+    else:
+        cache.show(lm, prompt, run)
+
+
 if (served := engines.chosen()) is not None:
     engine.show(served)
     link.stop()
-lm = session.language_model()
+config = session.language_model().config
 page.header(
     _("Generation"),
     _("The model gives a distribution, one token is drawn from it and appended, and the longer text is read again."),
 )
 page.equation(
     rf"t_{{n+1}} \sim \mathrm{{reshape}}\big(\mathrm{{LM}}(t_1, \dots, t_n)_n\big), \qquad "
-    rf"\mathrm{{LM}}(\cdot)_n \in \mathbb{{R}}^{{{lm.config.vocab_size}}}, \qquad n \le {lm.config.context_length}"
+    rf"\mathrm{{LM}}(\cdot)_n \in \mathbb{{R}}^{{{config.vocab_size}}}, \qquad n \le {config.context_length}"
 )
-prompt = session.require_tokens()
-run = runs.current(lm, prompt)
-view = widgets.choice("generation.view", _("View"), list(titles), "write", format_func=titles.__getitem__)
-if view == "write":
-    writing.show(lm, prompt, run)
-elif view == "search":
-    search.show(lm, prompt)
-elif view == "trap":
-    repetition.show(lm, prompt)
-elif view == "many":
-    continuing.show(lm, prompt)
-else:
-    cache.show(lm, prompt, run)
+link.fragment(show)
 known = session.available_models()
 larger = {"model": LARGER} if LARGER in known and known[LARGER].installed else {}
 page.try_next(

@@ -6,6 +6,7 @@ import math
 
 import streamlit as st
 
+from lmcore import Encoding, LanguageModel
 from lmcore.distribution import top
 from pages.common import engines, link, page, session, widgets
 from pages.common.text import _
@@ -17,30 +18,8 @@ VIEWS = ("next", "text", "several", "dot", "lens", "parts")
 names = (_("Next token"), _("Whole text"), _("Several texts"), _("h · e"), _("Logit lens"), _("Why this token"))
 titles = dict(zip(VIEWS, names, strict=True))
 
-if (served := engines.chosen()) is not None:
-    engine.show(served)
-    link.stop()
-page.header(
-    _("LM head and logits"),
-    _("The head turns each position's hidden state into one number for every token of the vocabulary: its logit."),
-)
-found = session.require_tokens()
-lm = session.language_model()
-config, length = lm.config, len(found.ids)
-transposed = r"=E^{\top}" if config.tie_embeddings else ""
-page.equation(
-    rf"\underset{{[{length},\,{config.vocab_size}]}}{{\mathrm{{logits}}}} = "
-    rf"\underset{{[{length},\,{config.d_model}]}}{{H}}\;\underset{{[{config.d_model},\,{config.vocab_size}]}}{{W{transposed}}}"
-    + (rf" + \underset{{[{config.vocab_size}]}}{{b}}" if config.head_bias else "")
-)
-n_numbers = f"{config.d_model * config.vocab_size:,}"
-tied = _("W has {n} numbers; it is the embedding table E used a second time.")
-untied = _("W has {n} numbers of its own; it is not tied to the embedding table.")
-st.caption((tied if config.tie_embeddings else untied).format(n=n_numbers))
-view = widgets.choice("logits.view", _("Look at"), VIEWS, "next", format_func=titles.__getitem__)
 
-
-def show_prompt(view: str) -> None:
+def show_prompt(found: Encoding, lm: LanguageModel, view: str) -> None:
     """Show a view of the prompt's logits, its controls beside it."""
     if view in ("dot", "lens", "parts"):
         session.trace()  # its pass gives the logits too
@@ -48,7 +27,7 @@ def show_prompt(view: str) -> None:
     explanation = st.container()
     controls, picture = page.workbench()
     with controls:
-        uniform = math.log2(config.vocab_size)
+        uniform = math.log2(lm.config.vocab_size)
         scores = scores_of(lm, found, logits)
         bits = [0.0, *(scores.bits.tolist() if scores else [])]
         position = widgets.position_picker(
@@ -106,11 +85,35 @@ def show_prompt(view: str) -> None:
         page.snippet(parts.snippet(chosen))
 
 
-if view == "several":
-    several.show(lm)
-else:
-    show_prompt(view)
+def show() -> None:
+    """Show the view that the reader looks at."""
+    found, lm = session.require_tokens(), session.language_model()
+    view = widgets.choice("logits.view", _("Look at"), VIEWS, "next", format_func=titles.__getitem__)
+    if view == "several":
+        several.show(lm)
+    else:
+        show_prompt(found, lm, view)
 
+
+if (served := engines.chosen()) is not None:
+    engine.show(served)
+    link.stop()
+page.header(
+    _("LM head and logits"),
+    _("The head turns each position's hidden state into one number for every token of the vocabulary: its logit."),
+)
+length, config = len(session.require_tokens().ids), session.language_model().config
+transposed = r"=E^{\top}" if config.tie_embeddings else ""
+page.equation(
+    rf"\underset{{[{length},\,{config.vocab_size}]}}{{\mathrm{{logits}}}} = "
+    rf"\underset{{[{length},\,{config.d_model}]}}{{H}}\;\underset{{[{config.d_model},\,{config.vocab_size}]}}{{W{transposed}}}"
+    + (rf" + \underset{{[{config.vocab_size}]}}{{b}}" if config.head_bias else "")
+)
+n_numbers = f"{config.d_model * config.vocab_size:,}"
+tied = _("W has {n} numbers; it is the embedding table E used a second time.")
+untied = _("W has {n} numbers of its own; it is not tied to the embedding table.")
+st.caption((tied if config.tie_embeddings else untied).format(n=n_numbers))
+link.fragment(show)
 page.try_next(
     page.Suggestion(
         _("今天天气: how near is the model to the grammar it learned?"),

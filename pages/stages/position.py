@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.common import page, widgets
+from pages.common import link, page, widgets
 from pages.common.text import _
 from pages.stages.position import compare, distance, learned, length, order, rope, scaling, score_bias, sinusoidal
 
@@ -31,11 +31,17 @@ titles = {
     "relative": _("Relative bias"),
 }
 
+
+def show() -> None:
+    """Show the view that the reader looks at."""
+    VIEWS[widgets.choice("position.view", _("View"), list(VIEWS), "order", format_func=titles.__getitem__)]()
+
+
 page.header(
     _("Position encoding"),
     _("Attention weighs a set of tokens; a position encoding tells the model in which order they stand."),
 )
-VIEWS[widgets.choice("position.view", _("View"), list(VIEWS), "order", format_func=titles.__getitem__)]()
+link.fragment(show)
 page.try_next(
     page.Suggestion(
         _("The last tokens differ when the sentence stops after the name: compare again."),

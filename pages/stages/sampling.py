@@ -14,50 +14,56 @@ from pages.live.sampling_lab import sampling_lab
 from pages.stages.sampling import drawing, engine, history, knobs, sources, tables, worked
 from pages.stages.sampling import engines as presets
 
+
+def show() -> None:
+    """Show the logits chosen, how they are reshaped, and what is drawn from them."""
+    with st.container():  # however many elements are in it, what follows stays in its place and is not mounted anew
+        knobs.remember()
+        served = engines.chosen()
+        source = sources.choose() if served is None else engine.choose(served)
+        edited = history.choose(source)
+    source = replace(source, history=edited.history, history_code=edited.code)
+    vocab_size = len(source.logits)
+    settings = knobs.settings(vocab_size)
+    page.equation(
+        r"p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}, \qquad "
+        + rf"V = {vocab_size:,}".replace(",", "{,}")
+        + rf", \quad T = {settings.temperature:g}"
+    )
+    sampling_lab(
+        source.logits,
+        source.token,
+        knobs.for_lab(vocab_size),
+        key="sampling_lab",
+        history=source.history,
+        on_settings=knobs.take,
+    )
+    if served is None and st.session_state["source"] == "worked":
+        worked.show()
+
+    if knobs.is_refused():
+        st.info(_("This engine refuses temperature 0 when sampling: use more than 0, or other rules."))
+        link.stop()
+    try:
+        result = lmcore.reshape(torch.from_numpy(source.logits), settings, source.history)
+    except ValueError:
+        st.info(_("These penalties and biases leave no token, or overflow: use smaller ones."))
+        link.stop()
+    st.subheader(_("The numbers"), anchor=False)
+    if vocab_size > tables.MAX_ROWS:
+        st.caption(_("The {n:,} most probable of {size:,} tokens.").format(n=tables.MAX_ROWS, size=vocab_size))
+    frame, formats = tables.numbers(source, result)
+    page.numbers_table(frame, "sampling", formats, lambda: tables.as_json(frame, settings, result))
+    drawing.show(source, result)
+    presets.show(source, settings)
+    page.snippet(tables.snippet(source, settings))
+
+
 page.header(
     _("Sampling"),
     _("Softmax turns logits into probabilities; temperature, filters and penalties reshape them before a draw."),
 )
-with st.container():  # however many elements are in it, what follows stays in its place and is not mounted anew
-    knobs.remember()
-    served = engines.chosen()
-    source = sources.choose() if served is None else engine.choose(served)
-    edited = history.choose(source)
-source = replace(source, history=edited.history, history_code=edited.code)
-vocab_size = len(source.logits)
-settings = knobs.settings(vocab_size)
-page.equation(
-    r"p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}, \qquad "
-    + rf"V = {vocab_size:,}".replace(",", "{,}")
-    + rf", \quad T = {settings.temperature:g}"
-)
-sampling_lab(
-    source.logits,
-    source.token,
-    knobs.for_lab(vocab_size),
-    key="sampling_lab",
-    history=source.history,
-    on_settings=knobs.take,
-)
-if served is None and st.session_state["source"] == "worked":
-    worked.show()
-
-if knobs.is_refused():
-    st.info(_("This engine refuses temperature 0 when sampling: use more than 0, or other rules."))
-    link.stop()
-try:
-    result = lmcore.reshape(torch.from_numpy(source.logits), settings, source.history)
-except ValueError:
-    st.info(_("These penalties and biases leave no token, or overflow: use smaller ones."))
-    link.stop()
-st.subheader(_("The numbers"), anchor=False)
-if vocab_size > tables.MAX_ROWS:
-    st.caption(_("The {n:,} most probable of {size:,} tokens.").format(n=tables.MAX_ROWS, size=vocab_size))
-frame, formats = tables.numbers(source, result)
-page.numbers_table(frame, "sampling", formats, lambda: tables.as_json(frame, settings, result))
-drawing.show(source, result)
-presets.show(source, settings)
-page.snippet(tables.snippet(source, settings))
+link.fragment(show)
 page.try_next(
     page.Suggestion(
         _("The usual pairing: temperature 0.8 and top-p 0.9"), "sampling", {"temperature": 0.8, "top_p": 0.9}

@@ -27,10 +27,16 @@ titles = {
     "names": _("An id is a name"),
 }
 
+
+def show() -> None:
+    """Show the view that the reader looks at."""
+    view = widgets.choice("tokenization.view", _("View"), list(VIEWS), "tokens", format_func=titles.__getitem__)
+    VIEWS[view](session.language_model())
+
+
 if (served := engines.chosen()) is not None:
     engine.show(served)
     link.stop()
-lm = session.language_model()
 page.header(
     _("Tokenization"),
     _(
@@ -38,22 +44,22 @@ page.header(
         "The model is given the ids of these pieces and nothing else."
     ),
 )
+tokenizer = session.language_model().tokenizer
 text = _("text")
 parts = {
-    _("special"): len(lm.tokenizer.special_tokens),
+    _("special"): len(tokenizer.special_tokens),
     _("bytes"): 256,
-    _("merges"): len(lm.tokenizer.merges),
+    _("merges"): len(tokenizer.merges),
 }
 made_of = " + ".join(rf"\underbrace{{{n}}}_{{\text{{{name}}}}}" for name, n in parts.items())
 page.equation(
     rf"\text{{{text}}} \longrightarrow \text{{UTF-8}} \longrightarrow (t_1, \dots, t_S), \qquad "
     r"t_i \in \{0, \dots, V-1\}, \qquad V = "
     # Other makers' vocabularies need not be a sum of these: some merges make the same token, some tokens have none.
-    + (f"{made_of} = " if sum(parts.values()) == lm.tokenizer.vocab_size else "")
-    + f"{lm.tokenizer.vocab_size}"
+    + (f"{made_of} = " if sum(parts.values()) == tokenizer.vocab_size else "")
+    + f"{tokenizer.vocab_size}"
 )
-view = widgets.choice("tokenization.view", _("View"), list(VIEWS), "tokens", format_func=titles.__getitem__)
-VIEWS[view](lm)
+link.fragment(show)
 page.try_next(
     page.Suggestion(
         _("An emoji of four bytes, and a rare character of three: which tokens share it?"),

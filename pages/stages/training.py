@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.common import page, widgets
+from pages.common import link, page, widgets
 from pages.common.text import _
 from pages.stages.training import live, over_training, records, step, two_sides
 
@@ -21,6 +21,12 @@ titles = {
     "over": _("Both over a training"),
 }
 
+
+def show() -> None:
+    """Show the view that the reader looks at."""
+    VIEWS[widgets.choice("training.view", _("View"), list(VIEWS), "records", format_func=titles.__getitem__)]()
+
+
 page.header(
     _("Joint training"),
     _("One loss, one backward pass, one step for all parameters at once: nobody trains the ends separately."),
@@ -29,7 +35,7 @@ page.equation(
     r"\begin{gathered} L = -\frac1n \sum_{i=1}^{n} \ln P(t_{i+1} \mid t_1 \ldots t_i) \\ "
     r"\theta \leftarrow \theta - \eta\,\nabla L \\ L(\theta - \eta g) = L - \eta\,|g|^2 + o(\eta) \end{gathered}"
 )
-VIEWS[widgets.choice("training.view", _("View"), list(VIEWS), "records", format_func=titles.__getitem__)]()
+link.fragment(show)
 page.try_next(
     page.Suggestion(
         _("Train a small model here and watch the weather forecast drift to the grammar's."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.common import page, session, widgets
+from pages.common import link, page, session, widgets
 from pages.common.text import _
 from pages.stages.tying import checks, computing, counting, models, operations, storage
 
@@ -23,9 +23,16 @@ titles = {
     "checks": _("Checked figures"),
 }
 
-lm = session.language_model()
-rows, width = lm.config.vocab_size, lm.config.d_model
-relation = "=" if lm.config.tie_embeddings else r"\neq"
+
+def show() -> None:
+    """Show the view that the reader looks at."""
+    view = widgets.choice("tying.view", _("View"), list(VIEWS), "storage", format_func=titles.__getitem__)
+    VIEWS[view](session.language_model())
+
+
+config = session.language_model().config
+rows, width = config.vocab_size, config.d_model
+relation = "=" if config.tie_embeddings else r"\neq"
 page.header(
     _("Weight tying and parameters"),
     _("The table that turns ids into vectors can also turn vectors into logits: stored once, used twice."),
@@ -35,7 +42,7 @@ page.equation(
     rf"\underbrace{{[S, {rows}]}}_{{\mathrm{{logits}}}} = \underbrace{{[S, {width}]}}_{{H}} \times "
     rf"\underbrace{{[{width}, {rows}]}}_{{W}} \end{{gathered}}"
 )
-VIEWS[widgets.choice("tying.view", _("View"), list(VIEWS), "storage", format_func=titles.__getitem__)](lm)
+link.fragment(show)
 page.try_next(
     page.Suggestion(
         _("GPT-2 small: how large a part of it is the head?"),

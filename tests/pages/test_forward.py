@@ -92,6 +92,16 @@ def test_sessions_share_one_pass_and_never_run_two_at_once() -> None:
     assert len(results) == 12 and lm.passes == 3
 
 
+def test_a_kept_pass_is_given_while_another_one_runs() -> None:
+    lm, passes, answers = Counting(), ForwardPasses(2**20), []
+    kept = passes.get("m", (1, 2), True, lambda: lm)
+    with passes.lock:
+        asking = threading.Thread(target=lambda: answers.append(passes.get("m", (1, 2), False, lambda: lm)))
+        asking.start()
+        asking.join(timeout=30)
+        assert answers == [kept]
+
+
 def test_shared_tensors_refuse_to_be_changed_in_place() -> None:
     lm = Counting()
     logits = ForwardPasses(2**20).get("m", (1, 2), False, lambda: lm).logits

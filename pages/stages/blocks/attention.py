@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import ModelConfig
-from lmcore.analysis import QueryAttention, attention_of_query
+from lmcore.analysis import QueryAttention
 from pages.common import page
 from pages.common.text import _, ngettext, visible
 from pages.figures import attention as figures
@@ -68,10 +68,8 @@ def patterns(chosen: Chosen, weights: np.ndarray) -> None:
             st.caption(_("Each cell of a small picture is the largest weight of a patch of the pattern."))
 
 
-def one_query(chosen: Chosen) -> None:
-    """Work out the attention of the chosen query."""
-    step = attention_of_query(chosen.trace, chosen.config, chosen.layer, chosen.head, chosen.position)
-    st.subheader(_("One query, worked out"), anchor=False)
+def one_query(chosen: Chosen, step: QueryAttention) -> None:
+    """Show step by step how the chosen query's attention comes about."""
     _worked_equation(step, chosen)
     kept = _keys_to_draw(step)
     labels = [chosen.labels[key] for key in kept]
@@ -123,6 +121,10 @@ def one_query(chosen: Chosen) -> None:
         "weighted-values",
         _("Heat map: a row for each token's weighted value, and z, their sum, at the bottom."),
     )
+
+
+def query_table(chosen: Chosen, step: QueryAttention) -> None:
+    """Show the numbers of the chosen query's attention, a row a key."""
     page.numbers_table(_table(step, chosen), "attention", {"weight": "probability", **_LOGITS})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lmcore import ModelConfig
 from pages.live.model_map import BlockMap, ModelMap, Node
 
+OF_A_HEAD = ("attention", "query")  # the views that are about one head
 NORMS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
 
 
@@ -16,7 +17,7 @@ def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view
         length: tokens of the text, S.
         layer: index of the opened block.
         head: the chosen head, or None.
-        view: the chosen section; "attention", "residual" and "mlp" have their place in the diagram.
+        view: the chosen section; "attention", "query", "residual" and "mlp" have their place in the diagram.
         title: what to call the opened block.
     """
     stream = f"[{length}, {config.d_model}]"
@@ -45,7 +46,7 @@ def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view
         ),
         attention=(
             Node("attn_norm", stream, NORMS[config.norm]),
-            Node("attn", _heads_shape(config, length), _position_note(config), attention, view == "attention"),
+            Node("attn", _heads_shape(config, length), _position_note(config), attention, view in OF_A_HEAD),
             Node("attn.out", stream, f"W_out [{config.d_model}, {config.n_heads * config.d_head}]"),
             *((Node("attn_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
         ),

@@ -1,4 +1,4 @@
-"""Two pages with the shared widgets and no model, to test how values and the address follow the reader."""
+"""Three pages with the shared widgets and no model, to test how values and the address follow the reader."""
 
 import streamlit as st
 
@@ -9,6 +9,7 @@ page = st.navigation(
     [
         st.Page("scripts/first.py", title="First", url_path="first", default=True),
         st.Page("scripts/second.py", title="Second", url_path="second"),
+        st.Page("scripts/third.py", title="Third", url_path="third"),
     ]
 )
 link.remember("lang", "en")
