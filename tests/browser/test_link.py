@@ -16,14 +16,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running.stop()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> Iterator[None]:
-    """A busy machine may take its time: what is asked is that it comes, not when."""
-    expect.set_options(timeout=30_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 def press(page: Page, label: str, key: str, times: int = 1) -> None:
     slider = page.get_by_role("slider", name=label)
     for _ in range(times):
