@@ -67,14 +67,21 @@ def show(lm: LanguageModel) -> None:
             _("Numbers in memory for embedding and head: once when tied, twice when not, and twice for a copy."),
         )
         untied = models[f"{lmcore.builtin.DEFAULT}-untied"]
+        cosines = cosine(untied.token_embedding.weight.detach(), untied.head.weight.detach()).numpy()
         page.figure(
             figures.row_cosines(
-                cosine(untied.token_embedding.weight.detach(), untied.head.weight.detach()).numpy(),
+                cosines,
                 x_title=_("cosine between row t of E and row t of W, untied model"),
                 y_title=_("number of tokens"),
             ),
             "tying-cosines",
             _("How alike the input row and the output row of each token became in the untied model; tied, all are 1."),
+        )
+        st.caption(
+            _(
+                "Learned apart, a token's row for reading and its row for being predicted became different vectors: "
+                "their cosine is {mean:.3f} on average. Tied, it is 1 for every token."
+            ).format(mean=cosines.mean())
         )
     page.numbers_table(
         pd.DataFrame(
