@@ -44,6 +44,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor, nn
 
 from lmcore.attention import AttentionContext, hidden_keys, soft_cap
@@ -110,7 +111,7 @@ class Model(nn.Module):
             edits: name of an intermediate -> what is put in its place.
 
         Returns:
-            Logits [S, vocab_size] or [B, S, vocab_size].
+            Logits [S, vocab_size] or [B, S, vocab_size], in float32 also where the weights are bfloat16.
 
         Raises:
             ValueError: for ids out of range, more tokens than context_length, or edits of names that do not occur.
@@ -142,8 +143,9 @@ class Model(nn.Module):
         return record.record("hidden_state", x, ("position", "d_model"))
 
     def unembed(self, hidden: Tensor) -> Tensor:
-        """Return the logits [..., vocab_size] that the head reads off hidden states [..., d_model]."""
+        """Return the logits [..., vocab_size] the head reads off hidden states [..., d_model], at least float32."""
         logits = self.head(hidden)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         cap = self.config.logit_softcap
         return logits if cap is None else soft_cap(logits, cap)
 

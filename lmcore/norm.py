@@ -34,11 +34,14 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Normalise x [..., d_model]; records `scale` [...], what x is divided by, and `out`."""
         wide = x.to(torch.promote_types(x.dtype, torch.float32))  # half precision would lose the sum of squares
-        root_mean_square = torch.linalg.vector_norm(wide, dim=-1, keepdim=True) / math.sqrt(x.shape[-1])
+        root_mean_square = torch.linalg.vector_norm(wide, dim=-1) / math.sqrt(x.shape[-1])
         scale = torch.hypot(root_mean_square, self.root_eps)  # sqrt(mean(x^2) + eps), in fewer and faster steps
-        scale = trace.record("scale", scale.squeeze(-1), ("position",)).unsqueeze(-1)
-        out = (wide / scale).to(x.dtype) * self.gain
-        return trace.record("out", out, ("position", "d_model"))
+        scale = trace.record("scale", scale, ("position",))
+        out = self._divided(x, scale)  # a trace has x already, so that `out` need not be kept
+        return trace.record("out", out, ("position", "d_model"), lambda of: self._divided(x, of("scale")))
+
+    def _divided(self, x: Tensor, scale: Tensor) -> Tensor:
+        return (x / scale.unsqueeze(-1)).to(x.dtype) * self.gain
 
 
 class LayerNorm(nn.Module):
@@ -61,11 +64,13 @@ class LayerNorm(nn.Module):
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Normalise x [..., d_model]; records `scale` [...], what x - mean is divided by, and `out`."""
         variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
-        scale = trace.record("scale", variance.add_(self.eps).sqrt_().squeeze(-1), ("position",)).unsqueeze(-1)
-        out = (x - mean) / scale * self.weight
-        if self.bias is not None:
-            out = out + self.bias
-        return trace.record("out", out, ("position", "d_model"))
+        scale = trace.record("scale", variance.add_(self.eps).sqrt_().squeeze(-1), ("position",))
+        out = self._divided(x - mean, scale)
+        return trace.record("out", out, ("position", "d_model"), lambda of: self._divided(x - mean, of("scale")))
+
+    def _divided(self, centred: Tensor, scale: Tensor) -> Tensor:
+        out = centred / scale.unsqueeze(-1) * self.weight
+        return out if self.bias is None else out + self.bias
 
 
 def make_norm(config: ModelConfig) -> RMSNorm | LayerNorm:

@@ -88,7 +88,7 @@ def compare_cache(
 def _next_logits(lm: LanguageModel, ids: Sequence[int]) -> Tensor:
     """Return the logits after the last token, the only ones that are asked for: a head over all would cost far more."""
     with torch.inference_mode():
-        return lm.model.unembed(lm.model.hidden_state(torch.tensor(ids, dtype=torch.long))[-1]).float()
+        return lm.model.unembed(lm.model.hidden_state(torch.tensor(ids, dtype=torch.long))[-1])
 
 
 def cache_bytes(lm: LanguageModel, length: int) -> int:

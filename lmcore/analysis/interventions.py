@@ -158,7 +158,7 @@ def _next_probs(lm: LanguageModel, text: Tensor, position: int, rows: Sequence[d
         record = Recorder(None, edits=_row_by_row(rows))
         hidden = lm.model.hidden_state(text.expand(len(rows), -1), record=record)[:, position]
         record.check_edits_met()
-        return [softmax(logits) for logits in lm.model.unembed(hidden).float()]
+        return [softmax(logits) for logits in lm.model.unembed(hidden)]
 
 
 def _row_by_row(rows: Sequence[dict[str, Edit]]) -> dict[str, Edit]:

@@ -64,7 +64,7 @@ def logit_lens(
         with torch.inference_mode():
             states = torch.stack([trace[name][positions] for name in batch])
             states = states.to(model.head.weight.dtype)  # as the model had them, where the trace was widened since
-            logits = model.unembed(model.final_norm(states)).float()  # [state, position, vocab]
+            logits = model.unembed(model.final_norm(states))  # [state, position, vocab]
             best, rows = logits.argmax(-1, keepdim=True), logits.flatten(0, 1)
             pair = torch.cat([best, torch.full_like(best, target_id)], dim=-1)
             probs = Normaliser.of(rows).log_probs(rows.gather(-1, pair.flatten(0, 1))).exp().view(pair.shape)

