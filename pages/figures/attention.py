@@ -216,7 +216,7 @@ def scores_to_weights(
         xaxis2={
             "domain": [0.56, 1],
             "anchor": "y2",
-            "range": [0, max(float(right.layout.xaxis.range[1]), 1e-6)],
+            "range": [0, max(1.3 * float(right.layout.xaxis.range[1]), 1e-6)],  # the weight is written behind its bar
             "tickformat": theme.PERCENT,
             "title": {**title, "text": titles[1]},
         },

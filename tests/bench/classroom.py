@@ -1,76 +1,83 @@
 """A class at the same server: sessions that each do something every second, or every few.
 
-    python -m tests.bench.classroom [sessions] [seconds between actions] [minutes]
+    python -m tests.bench.classroom [sessions] [seconds between actions] [minutes] [replicas]
 
-starts the real server and opens real websockets, one a session, on the built-in model. Each session moves a slider,
-and now and then writes another prompt or opens another page. All open their page at the same moment, which is measured
-by itself; the class begins when the last one is there. Times are from the message that a browser would send to
-the last one of the answer. Memory and processor time are the server's.
+starts the real server, or several that share the sessions, and opens real websockets, one a session, on the built-in
+model. Each session moves a slider, and now and then writes another prompt or opens another page. All open their page
+at the same moment, which is measured by itself; the class begins when the last one is there. Times are from the message
+that a browser would send to the last one of the answer. Memory and processor time are the server's.
 """
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import random
 import sys
-import threading
 import time
 from collections import defaultdict
+from dataclasses import dataclass
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Event, Semaphore
 
 from tests.bench.sessions import Server, Session, running_server
 
 PROMPTS = ("今天天气", "我喜欢", "The weather today is", "The king", "小明喜欢小红", "I like")
 PAGES = ("tokenization", "embedding", "position", "blocks", "logits", "sampling", "generation", "tying")
+ACTIONS = ("slider release", "prompt change", "two page changes")
 TARGETS = {"slider release": 0.1, "prompt change": 1.0}  # seconds, of 95 in 100
 MB_A_SESSION = 5.0
 
 
-class Student(threading.Thread):
-    """A session on the page of the blocks that acts every `pause` seconds from `begins` until `over` are set."""
+@dataclass
+class Class:
+    """What the students' processes wait for, and where they put what they measured."""
 
-    def __init__(
-        self, server: Server, number: int, pause: float, begins: threading.Event, over: threading.Event
-    ) -> None:
-        super().__init__(name=f"student {number}", daemon=True)
-        self._server, self._pause, self._begins, self._over = server, pause, begins, over
-        self._random = random.Random(number)
-        self.seconds: dict[str, list[float]] = defaultdict(list)
-        self.error: Exception | None = None
-        self.ready = threading.Event()
+    begins: Event
+    over: Event
+    there: Semaphore
+    measured: Queue[tuple[dict[str, list[float]], str | None]]
 
-    def run(self) -> None:
-        try:
-            self._visit()
-        except Exception as error:  # told by the main thread
-            self.error = error
-        finally:
-            self.ready.set()
 
-    def _visit(self) -> None:
+def student(server: Server, number: int, pause: float, school: Class) -> None:
+    """Open the page of the blocks, and act every `pause` seconds from the beginning of the class to its end.
+
+    Each is a process: threads of one would wait for each other, and what is measured is the server.
+    """
+    seconds: dict[str, list[float]] = defaultdict(list)
+    chance, error = random.Random(number), None
+    try:
         started = time.perf_counter()
-        session = Session(self._server, "blocks", lang="en", prompt=self._random.choice(PROMPTS))
+        session = Session(server, "blocks", lang="en", prompt=chance.choice(PROMPTS))
         session.run()
-        self.seconds["opening"].append(time.perf_counter() - started)
-        self.ready.set()
-        self._begins.wait()
-        self._over.wait(self._random.uniform(0, self._pause))  # a class does not click in step
-        while not self._over.is_set():
+        seconds["opening"].append(time.perf_counter() - started)
+        school.there.release()
+        school.begins.wait()
+        school.over.wait(chance.uniform(0, pause))  # a class does not click in step
+        while not school.over.is_set():
             started = time.perf_counter()
-            action = self._act(session)
-            self.seconds[action].append(time.perf_counter() - started)
-            self._over.wait(max(self._pause - (time.perf_counter() - started), 0))
+            action = act(session, chance)
+            seconds[action].append(time.perf_counter() - started)
+            school.over.wait(max(pause - (time.perf_counter() - started), 0))
         session.close()
+    except Exception as failed:  # told by the main process
+        error = repr(failed)
+        school.there.release()
+    school.measured.put((dict(seconds), error))
 
-    def _act(self, session: Session) -> str:
-        what = self._random.random()
-        if what < 0.7:
-            session.set(self._random.choice(("layer", "head")), self._random.randrange(4))
-            return "slider release"
-        if what < 0.85:
-            session.set("prompt", self._random.choice(PROMPTS) + self._random.choice(("", "很", " and")))
-            return "prompt change"
-        session.go_to(self._random.choice(PAGES))
-        session.go_to("blocks")
-        return "two page changes"
+
+def act(session: Session, chance: random.Random) -> str:
+    """Do something, and return what."""
+    what = chance.random()
+    if what < 0.7:
+        session.set(chance.choice(("layer", "head")), chance.randrange(4))
+        return "slider release"
+    if what < 0.85:
+        session.set("prompt", chance.choice(PROMPTS) + chance.choice(("", "很", " and")))
+        return "prompt change"
+    session.go_to(chance.choice(PAGES))
+    session.go_to("blocks")
+    return "two page changes"
 
 
 def main() -> None:
@@ -78,42 +85,45 @@ def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 30
     pause = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     minutes = float(sys.argv[3]) if len(sys.argv) > 3 else 1.0
-    with running_server() as server:
-        first_page = time.perf_counter()
-        Session(server, "blocks", lang="en", prompt=PROMPTS[0]).run()
-        first_page = time.perf_counter() - first_page
-        second_page = time.perf_counter()
-        Session(server, "blocks", lang="en", prompt=PROMPTS[0]).run()
-        second_page = time.perf_counter() - second_page
-        print(f"first page {server.seconds_to_start + first_page:.2f} s after the server's start (at most 3.5); "
-              f"a second tab {second_page:.2f} s (at most 1)")  # fmt: skip
-        base = server.resident()
-        begins, over = threading.Event(), threading.Event()
-        students = [Student(server, index, pause, begins, over) for index in range(number)]
-        for student in students:
-            student.start()
-        for student in students:
-            student.ready.wait()
-        started, used = time.perf_counter(), server.processor_seconds()
-        begins.set()
-        over.wait(60 * minutes)
-        over.set()
-        for student in students:
-            student.join()
-        used, seconds = server.processor_seconds() - used, time.perf_counter() - started
-        report(students, (server.resident() - base) / number / 1e6)
-        actions = sum(
-            len(times) for student in students for what, times in student.seconds.items() if what != "opening"
-        )
-        print(f"  processor: {1000 * used / actions:.0f} ms an action, {used / seconds:.2f} cores")
+    replicas = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+    with contextlib.ExitStack() as running:
+        servers = [running.enter_context(running_server()) for _ in range(replicas)]
+        for server in servers:
+            first_page, second_page = opening(server), opening(server)
+            print(f"first page {server.seconds_to_start + first_page:.2f} s after the server's start (at most 3.5); "
+                  f"a second tab {second_page:.2f} s (at most 1)")  # fmt: skip
+        base = sum(server.resident() for server in servers)
+        fork = multiprocessing.get_context("fork")
+        school = Class(fork.Event(), fork.Event(), fork.Semaphore(0), fork.Queue())
+        for index in range(number):
+            fork.Process(target=student, args=(servers[index % replicas], index, pause, school), daemon=True).start()
+        for _ in range(number):
+            school.there.acquire()
+        started, used = time.perf_counter(), sum(server.processor_seconds() for server in servers)
+        school.begins.set()
+        time.sleep(60 * minutes)
+        school.over.set()
+        measured = [school.measured.get() for _ in range(number)]
+        used = sum(server.processor_seconds() for server in servers) - used
+        elapsed = time.perf_counter() - started
+        report(measured, (sum(server.resident() for server in servers) - base) / number / 1e6)
+        actions = sum(len(times) for seconds, _error in measured for what, times in seconds.items() if what in ACTIONS)
+        print(f"  processor: {1000 * used / actions:.0f} ms an action, {used / elapsed:.2f} cores")
 
 
-def report(students: list[Student], mb_a_session: float) -> None:
+def opening(server: Server) -> float:
+    """Return the seconds that a new visitor waits for the page."""
+    started = time.perf_counter()
+    Session(server, "blocks", lang="en", prompt=PROMPTS[0]).run()
+    return time.perf_counter() - started
+
+
+def report(measured: list[tuple[dict[str, list[float]], str | None]], mb_a_session: float) -> None:
     """Print medians, the time that 95 of 100 actions stay below, and whether the targets were met."""
-    lost = [student for student in students if student.error is not None]
-    print(f"{len(students)} sessions, {len(lost)} lost" + (f": {lost[0].error!r}" if lost else ""))
-    for action in ("opening", "slider release", "prompt change", "two page changes"):
-        seconds = sorted(second for student in students for second in student.seconds[action])
+    lost = [error for _seconds, error in measured if error is not None]
+    print(f"{len(measured)} sessions, {len(lost)} lost" + (f": {lost[0]}" if lost else ""))
+    for action in ("opening", *ACTIONS):
+        seconds = sorted(second for of_one, _error in measured for second in of_one.get(action, []))
         if not seconds:
             continue
         p95 = seconds[int(0.95 * (len(seconds) - 1))]
