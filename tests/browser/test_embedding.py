@@ -79,7 +79,7 @@ def test_search_marks_at_once_and_enter_chooses(open_page: OpenPage) -> None:
 
 def test_a_box_lists_what_it_holds_and_reset_forgets_it(open_page: OpenPage) -> None:
     page = open_page("/embedding?table.view=map&lang=en&table.shown=words&table.words=king+queen+cat")
-    page.get_by_role("button", name="box", exact=True).click()
+    page.get_by_role("button", name="Box", exact=True).click()
     x, y = on_screen(page, 0)
     page.mouse.move(x - 12, y - 12)
     page.mouse.down()
