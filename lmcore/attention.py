@@ -65,11 +65,12 @@ class Attention(nn.Module):
         q = trace.record("q", q, ("head", "position", "d_head"))
         k = trace.record("k", k, ("kv_head", "position", "d_head"))
         v = trace.record("v", v, ("kv_head", "position", "d_head"))
-        if self.q_norm is not None and self.k_norm is not None:
-            q = trace.record("q_normed", self.q_norm(q), ("head", "position", "d_head"))
-            k = trace.record("k_normed", self.k_norm(k), ("kv_head", "position", "d_head"))
+        q_norm, k_norm = self.q_norm, self.k_norm
+        if q_norm is not None and k_norm is not None:
+            q = trace.record("q_normed", q_norm(q), ("head", "position", "d_head"), lambda of: q_norm(of("q")))
+            k = trace.record("k_normed", k_norm(k), ("kv_head", "position", "d_head"), lambda of: k_norm(of("k")))
         if context.rotation is not None:
-            rotation, before = context.rotation, "" if self.q_norm is None else "_normed"
+            rotation, before = context.rotation, "" if q_norm is None else "_normed"
             q = trace.record(
                 "q_rotated", rotation(q), ("head", "position", "d_head"), lambda of: rotation(of(f"q{before}"))
             )
