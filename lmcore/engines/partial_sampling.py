@@ -40,7 +40,8 @@ class PartialReshaped:
     @property
     def exact(self) -> bool:
         """Whether nothing in it depends on the tail."""
-        return self.kept.low == self.kept.high and bool((self.high - self.low).abs().max() <= 1e-12)
+        counted = self.kept.low == self.kept.high and self.entropy_bits.exact
+        return counted and bool((self.high - self.low).abs().max() <= 1e-12)
 
 
 def reshape_partial(

@@ -150,6 +150,8 @@ def test_what_is_exact_is_said_to_be_exact_and_the_rest_has_bounds():
     frame = tables(exact)[0]
     expected = [truth.probs[token].item() * 100 for token in frame["id"]]
     assert frame["at least"].tolist() == pytest.approx(expected, abs=1e-3) == frame["at most"].tolist()
+    # Without a filter every probability told is exact, and the entropy still depends on the tail.
+    assert "All of this is exact" not in told(run("sampling", lang="en", model="Tiny", prompt=PROMPT))
     bounded = run("sampling", lang="en", model="Tiny", prompt=PROMPT, temperature="1.5", **{"engine.n": "5"})
     assert "All of this is exact" not in told(bounded)
     truth = lmcore.reshape(logits, lmcore.SamplingSettings(temperature=1.5))

@@ -193,7 +193,7 @@ def _measures(result: PartialReshaped) -> None:
         _("Tokens kept"): kept,
         _("Removed"): between(result.removed, fmt_probability),
         _("Not told"): between(result.rest, fmt_probability),
-        _("Entropy"): between(result.entropy_bits, lambda bits: f"{bits:.3f}") + " bits",
+        _("Entropy (bits)"): between(result.entropy_bits, lambda bits: f"{bits:.3f}"),
     }
     columns = st.columns(2)  # bounds are long: four in a row have no room
     for number, (name, value) in enumerate(values.items()):
