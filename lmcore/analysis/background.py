@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Generic, TypeVar
 
+from lmcore import threads
+
 Result = TypeVar("Result")
 _REST = 0.01  # seconds between two results, in which others get hold of the lock
 
@@ -36,8 +38,7 @@ class BackgroundReading(Generic[Result]):
         self._work = work = _Work(results, lock or nullcontext())
         # The thread knows the work, never this object: when its owner forgets it, the reading ends.
         self._forgotten = weakref.finalize(self, work.stopping.set)
-        self._thread = threading.Thread(target=work.run, name="reading", daemon=True)
-        self._thread.start()
+        self._thread = threads.start(work.run, "reading", work.stopping.set)
 
     @property
     def results(self) -> list[Result]:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 from numpy.typing import NDArray
 
+from lmcore import threads
 from lmcore.analysis.length import Array
 
 Windows = NDArray[np.int64]
@@ -62,8 +63,7 @@ class LengthRun:
         self._losses, self._measures, self.n_batches = losses, dict(measures), n_batches
         self.error = ""
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="length", daemon=True)
-        self._thread.start()
+        self._thread = threads.start(self._run, "length", self._stopping.set)
 
     @property
     def subjects(self) -> tuple[Hashable, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lmcore import threads
 from lmcore.analysis.pca import principal_components
 
 Start = Literal["pca", "random"]
@@ -78,8 +79,7 @@ class TsneRun:
         self._points, self._n_axes, self._start, self._seed = points, n_axes, start, seed
         self._now = TsneProgress("waiting", 0, None)
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="t-SNE", daemon=True)
-        self._thread.start()
+        self._thread = threads.start(self._run, "t-SNE", self._stopping.set)
 
     @property
     def progress(self) -> TsneProgress:

@@ -6,12 +6,14 @@ and gone on from. Nothing that was drawn is lost when the server fails.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 
+from lmcore import threads
 from lmcore.engines.candidates import Candidate, Candidates
 from lmcore.engines.engine import Engine
 from lmcore.engines.errors import EngineError
@@ -191,10 +193,8 @@ class EngineRun:
         # A new event for each thread: one that still waits for its server must not wake to this run.
         self._stopping = stopping = threading.Event()
         most = min(most, self.max_new_tokens - self.node.depth)
-        self._thread = threading.Thread(
-            target=_run, args=(weakref.ref(self), stopping, most), name="engine run", daemon=True
-        )
-        self._thread.start()
+        go = functools.partial(_run, weakref.ref(self), stopping, most)
+        self._thread = threads.start(go, "engine run", stopping.set)
 
     def _prompt_at(self, node: ServedNode) -> str | tuple[int, ...]:
         if isinstance(self.prompt, str):

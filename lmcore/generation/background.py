@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Generic, TypeVar
+
+from lmcore import threads
 
 T = TypeVar("T")
 
@@ -25,10 +28,8 @@ class Background(Generic[T]):
         self._state: _State[T] = _State()
         # The thread knows the state, never this object: when its owner forgets it, the work ends.
         self._forgotten = weakref.finalize(self, self._state.stopping.set)
-        self._thread = threading.Thread(
-            target=self._state.go_through, args=(work, lock or nullcontext()), name="generation", daemon=True
-        )
-        self._thread.start()
+        go = functools.partial(self._state.go_through, work, lock or nullcontext())
+        self._thread = threads.start(go, "generation", self._state.stopping.set)
 
     @property
     def latest(self) -> T | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import weakref
@@ -9,6 +10,7 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
+from lmcore import threads
 from lmcore.generation.stopping import StopMatch, stop_match
 from lmcore.generation.tree import GenerationTree, Node, Pruned
 from lmcore.language_model import LanguageModel
@@ -125,10 +127,8 @@ class GenerationRun:
         self.error = ""
         self._stopping.clear()
         # The thread holds this object for one token at a time: when its owner forgets it, the generation ends.
-        self._thread = threading.Thread(
-            target=_run, args=(weakref.ref(self), self._stopping), name="generation", daemon=True
-        )
-        self._thread.start()
+        go = functools.partial(_run, weakref.ref(self), self._stopping)
+        self._thread = threads.start(go, "generation", self._stopping.set)
 
     def ask_to_stop(self) -> None:
         """Stop at once: no token is appended any more, even if the model is still busy with the next."""

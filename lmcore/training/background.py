@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import torch
 
+from lmcore import threads
 from lmcore.training.loop import TrainingStep
 
 State = Literal["waiting", "running", "paused", "finished", "stopped", "failed"]
@@ -62,8 +63,7 @@ class BackgroundTraining:
         self._work = work = _Work(steps, measure, measure_every, places)
         # The thread knows the work, never this object: when its owner forgets it, the training ends.
         self._forgotten = weakref.finalize(self, work.stop)
-        self._thread = threading.Thread(target=work.run, name="training", daemon=True)
-        self._thread.start()
+        self._thread = threads.start(work.run, "training", work.stop)
 
     def pause(self) -> None:
         """Halt after the present step."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from lmcore import LanguageModel
+from lmcore import LanguageModel, threads
 from lmcore.checkpoints.weights import own_tensors
 from lmcore.loading import LoadingCancelled, Progress
 
@@ -90,7 +91,7 @@ class Models:
         with self._lock:
             if name not in self._loadings:
                 self._loadings[name] = loading = Loading()
-                threading.Thread(target=self._run, args=(name, loading), name=f"loading {name}", daemon=True).start()
+                threads.start(functools.partial(self._run, name, loading), f"loading {name}", loading.cancel)
             return self._loadings[name]
 
     def _run(self, name: str, loading: Loading) -> None:
