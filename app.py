@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.common import bar, link, presenter, share, sockets
+from pages.common import bar, link, presenter, share
 from pages.common.headers import SecurityHeaders
 from pages.common.text import _
 from pages.lessons import panel
@@ -74,4 +74,4 @@ else:  # `streamlit run` imports it once, to serve it
     # A folder named pages makes Streamlit look for its older kind of pages first: whoever opened a link as the first
     # visitor of a fresh server would be told that the page does not exist.
     PagesManager.uses_pages_directory = False
-    app = st.App(__file__, lifespan=sockets.from_the_start, middleware=[Middleware(SecurityHeaders)])
+    app = st.App(__file__, middleware=[Middleware(SecurityHeaders)])
