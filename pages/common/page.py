@@ -97,10 +97,23 @@ def numbers_table(
     }
     percent = {name: frame[name] * 100 for name, kind in (formats or {}).items() if kind == "probability"}
     st.dataframe(frame.assign(**percent), hide_index=True, column_config=columns, key=f"{filename}.table")
+    downloads(filename, lambda: frame, as_json)
+
+
+def downloads(filename: str, rows: Callable[[], pd.DataFrame], as_json: Callable[[], str] | None = None) -> None:
+    """Show the buttons that save numbers as CSV and as JSON, which are made when a button is pressed.
+
+    Args:
+        filename: without its extension.
+        rows: gives the numbers; token text in them must have been through `visible`.
+        as_json: gives the JSON when it says more than the rows.
+    """
+    if presenter.is_on():
+        return
     with st.container(horizontal=True):
         # The mark at the start tells spreadsheets that the text is UTF-8.
-        download(_("Download as CSV"), f"{filename}.csv", lambda: frame.to_csv(index=False).encode("utf-8-sig"))
-        download(_("Download as JSON"), f"{filename}.json", as_json or (lambda: rows_as_json(frame)))
+        download(_("Download as CSV"), f"{filename}.csv", lambda: rows().to_csv(index=False).encode("utf-8-sig"))
+        download(_("Download as JSON"), f"{filename}.json", as_json or (lambda: rows_as_json(rows())))
 
 
 def download(label: str, file_name: str, data: Callable[[], bytes | str]) -> None:

@@ -154,7 +154,7 @@ def test_views_and_the_language_are_changed_by_arrow_keys(open_page: OpenPage) -
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
     settle(page)
-    page.wait_for_url(re.compile("blocks.view=residual"))
+    page.wait_for_url(re.compile("blocks.view=query"))
     tab_to(page, "e.closest('.st-key-lang')")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")

@@ -17,6 +17,7 @@ from lmcore.config import ModelConfig
 from pages.figures import attention, blocks, theme
 from pages.figures.interventions import before_and_after
 from pages.stages.blocks import tensor_files
+from pages.stages.blocks.attention import pattern_rows
 from pages.stages.blocks.diagram import diagram, mlp_name, shape_line
 from pages.stages.blocks.tensor_files import to_csv, to_npz
 from pages.stages.embedding.sentences import shared_tokens
@@ -249,6 +250,15 @@ def test_the_attention_table_is_what_numpy_computes(model: str) -> None:
     np.testing.assert_allclose(table["q·k"], k @ q, rtol=1e-6)
     np.testing.assert_allclose(table["weight"][:3] / 100, weights, rtol=1e-6)
     assert np.isnan(table["weight"][3]) and list(table["Masked"]) == [False, False, False, True]
+
+
+def test_the_pattern_is_saved_pair_by_pair_without_the_future() -> None:
+    lm, trace = traced()
+    pattern = trace["blocks.1.attn.pattern"][2].numpy()
+    rows = pattern_rows(pattern, lm.tokenizer.encode(PROMPT).tokens)
+    assert len(rows) == 4 * 5 // 2 and list(rows["key token"][:3]) == ["The", "The", "␣weather"]
+    for row in rows.itertuples():
+        assert row.key <= row.query and row.weight == pattern[row.query, row.key]
 
 
 def test_the_residual_and_mlp_tables_are_what_numpy_computes() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -66,6 +68,15 @@ def patterns(chosen: Chosen, weights: np.ndarray) -> None:
         )
         if len(chosen.labels) > figures.MAX_THUMBNAIL:
             st.caption(_("Each cell of a small picture is the largest weight of a patch of the pattern."))
+    page.downloads("pattern", lambda: pattern_rows(weights[chosen.head], chosen.found.tokens))
+
+
+def pattern_rows(weights: np.ndarray, tokens: Sequence[bytes]) -> pd.DataFrame:
+    """Return a head's pattern [query, key] as rows, those of the future left out."""
+    query, key = np.tril_indices(len(tokens))
+    shown = np.array([visible(token) for token in tokens])
+    columns = {"query": query, "key": key, "query token": shown[query], "key token": shown[key]}
+    return pd.DataFrame({**columns, "weight": weights[query, key]})
 
 
 def one_query(chosen: Chosen, step: QueryAttention) -> None:
