@@ -39,7 +39,8 @@ VALUES: dict[str, list[Any]] = {
 RUN = """([name, settings, history]) => {
   const engine = lab.engines[name];
   const used = lab.under(engine, {...lab.OFF, order: engine.order, ...settings});
-  const result = lab.reshape(lab.ranked, used, history, lab.last);
+  lab.history ??= history; // the same object each time: else nothing of the last result is taken over
+  const result = lab.reshape(lab.ranked, used, lab.history, lab.last);
   lab.last = result;
   const probs = lab.probsById(result);
   const kept = Int32Array.from(result.final.ranks, (rank) => lab.ranked.ids[rank]).sort();
@@ -198,6 +199,24 @@ def test_a_reused_prefix_gives_the_same_as_a_fresh_run(module_page: Page) -> Non
             VOCABULARIES["ties"][0],
             {"repetition_penalty": 1.3, "temperature": t, "top_k": k, "top_p": top_p},
         )
+
+
+def test_a_result_stays_whole_while_the_next_one_is_made(module_page: Page) -> None:
+    give(module_page, VOCABULARIES["worked"][0])
+    changed = module_page.evaluate("""() => {
+      const history = {prompt: [], generated: []};
+      const numbers = ({final}) => JSON.stringify([...lab.probsById({ranked: lab.ranked, final}), final.total]);
+      let last = null;
+      return [1.5, 0.7, 1.1, 1, 0.4, 2].filter((temperature) => {
+        const settings = {...lab.OFF, order: ["temperature", "top_p"], temperature, top_p: 0.95};
+        const before = last && numbers(last);
+        const next = lab.reshape(lab.ranked, settings, history, last);
+        const isChanged = last !== null && numbers(last) !== before;
+        last = next;
+        return isChanged;
+      });
+    }""")
+    assert changed == []
 
 
 def test_negative_zero_and_zero_are_ranked_by_id(module_page: Page) -> None:

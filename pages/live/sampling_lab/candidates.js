@@ -56,10 +56,11 @@ export function candidates(ranks, logits, byRank, temperature, ranked = false) {
 // The weights, computed when first asked for in one pass, with their running sums; the last of these is the total.
 export function weigh(c) {
   if (!c.weights) {
-    const { logits, temperature } = c;
+    const { logits, temperature, room } = c;
     const n = logits.length;
-    const weights = new Float64Array(n);
-    const sums = new Float64Array(n);
+    const isLarge = room?.weights.length >= n;
+    const weights = isLarge ? room.weights.subarray(0, n) : new Float64Array(n);
+    const sums = isLarge ? room.sums.subarray(0, n) : new Float64Array(n);
     const largest = logits[0];
     let sum = 0;
     for (let i = 0; i < n; i++) {
@@ -81,7 +82,11 @@ export function keepFirst(c, n) {
   return kept;
 }
 
-export const heated = (c, t) => candidates(c.ranks, c.logits, c.byRank, c.temperature * t, c.ranked);
+// room: {weights, sums} that nothing reads any more, written over; two new arrays of the vocabulary's size, a few
+// megabytes, would take longer than all the sums.
+export function heated(c, t, room) {
+  return { ...candidates(c.ranks, c.logits, c.byRank, c.temperature * t, c.ranked), room };
+}
 
 export const markRanked = (c) => (c.ranked ? c : { ...c, ranked: true });
 

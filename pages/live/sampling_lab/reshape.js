@@ -36,7 +36,8 @@ export const RULES = {
 };
 
 // ---- The stages: candidates, value, context -> [candidates, note] ---------------------------------------------------
-// context: {ids, rankOf, size, rules, seen, seenAdditively}; the last two Maps id -> how often the token was seen.
+// context: {ids, rankOf, size, rules, seen, seenAdditively, room}; seen and seenAdditively: Maps id -> how often the token
+// was seen; room: see heated.
 
 const addToSeen = (amountOf) => (c, value, { ids, rankOf, seenAdditively: seen }) => {
   const changes = new Map();
@@ -61,9 +62,9 @@ const STAGE = {
 
   presence_penalty: addToSeen((value) => value),
 
-  temperature(c, t, { rules }) {
+  temperature(c, t, { rules, room }) {
     if (t === 0 && rules.zero_temperature === "error") throw new RangeError("zero_temperature");
-    if (t > 0 && t >= rules.greedy_below) return [heated(c, t), null];
+    if (t > 0 && t >= rules.greedy_below) return [heated(c, t, room), null];
     const count = countWhile(c, (i) => c.logits[i] === c.logits[0]);
     return [keepFirst(c, 1), { kind: count > 1 ? "greedy_tie" : "greedy", count, t }];
   },
@@ -129,7 +130,8 @@ export const toAmount = (amount) => (amount === "-inf" ? -Infinity : amount);
 //
 // ranked: from rankVocabulary. settings: {order, temperature, top_k, ...}, with "rules" and "penalty_last_n" where they
 // are not lmcore's own and all. history: {prompt, generated}, ids seen before this position. previous: an earlier result
-// for the same ranked, history and rules; the steps in front of the first change are taken over.
+// for the same ranked, history and rules; the steps in front of the first change are taken over, and the numbers of the
+// result that came before `previous` are written over.
 // Returns {settings, steps, start, final, fate}; a step is {name, value, before, after, kept, removedMass, note}.
 // fate, by rank: the index of the step that removed the token; -1 it can be drawn; -2 it was impossible at the start.
 export function reshape(ranked, settings, history = NOTHING, previous = null) {
@@ -138,12 +140,13 @@ export function reshape(ranked, settings, history = NOTHING, previous = null) {
   const seen = counted(everything, last);
   const additive = rules.additive_penalties_count === "generated";
   const seenAdditively = additive ? counted(history.generated, last) : seen;
-  const context = { ids: ranked.ids, rankOf: ranked.rankOf, size: ranked.size, rules, seen, seenAdditively };
   const isAlike =
     previous?.ranked === ranked &&
     previous.history === history &&
     (previous.settings.rules ?? RULES) === rules &&
     previous.settings.penalty_last_n === last;
+  const room = isAlike ? previous.spare : null;
+  const context = { ids: ranked.ids, rankOf: ranked.rankOf, size: ranked.size, rules, seen, seenAdditively, room };
   const active = settings.order.filter((name) => isActive(name, settings[name]));
   const steps = [];
   let current = ranked.start;
@@ -160,7 +163,15 @@ export function reshape(ranked, settings, history = NOTHING, previous = null) {
     current = step.after;
   }
   const fate = fates(ranked, steps);
-  return { ranked, history, settings, steps, start: ranked.start, final: current, fate, seen, seenAdditively };
+  const spare = isAlike ? left(previous, steps) : null;
+  return { ranked, history, settings, steps, start: ranked.start, final: current, fate, seen, seenAdditively, spare };
+}
+
+// The numbers after a temperature that the next result may write over: nothing but the previous result reads them.
+function left({ steps: old, spare }, steps) {
+  const after = (all) => all.find(({ name }) => name === "temperature")?.after;
+  const [was, is] = [after(old), after(steps)];
+  return was?.room !== undefined && was.weights && was !== is ? { weights: was.weights, sums: was.sums } : spare;
 }
 
 const NOTHING = { prompt: [], generated: [] };
