@@ -26,12 +26,14 @@ def observed_against_expected(
     Args:
         labels: plain text; they may repeat.
         observed: how often each token was drawn.
-        expected: how often it was expected, n p; the whisker is sqrt(expected), an upper bound of sqrt(n p (1 - p)).
+        expected: how often it was expected, n p; the whisker is sqrt(expected), an upper bound of sqrt(n p (1 - p)),
+            and ends at no draw.
         drawn, expected_title: names in the legend.
         y_title: what is counted.
     """
     x = np.arange(len(labels))
     counts, means = np.asarray(observed), np.asarray(expected, dtype=np.float64)
+    deviations = np.sqrt(means)
     figure = base_figure(340, y_title=y_title)
     literal = [plotly_literal(label) for label in labels]
     figure.add_bar(
@@ -48,7 +50,7 @@ def observed_against_expected(
         name=expected_title,
         mode="markers",
         marker={"color": CATEGORICAL[1], "symbol": "line-ew-open", "size": 18, "line": {"width": 3}},
-        error_y={"array": np.sqrt(means), "thickness": 1.5, "width": 4},
+        error_y={"array": deviations, "arrayminus": np.minimum(deviations, means), "thickness": 1.5, "width": 4},
         customdata=literal,
         hovertemplate="%{customdata}<br><b>%{y:,.2f}</b><extra></extra>",
     )

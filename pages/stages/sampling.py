@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 import torch
 
@@ -22,13 +23,22 @@ def show() -> None:
         served = engines.chosen()
         source = sources.choose() if served is None else engine.choose(served)
         edited = history.choose(source)
+    if not np.isfinite(source.logits.max()):
+        st.error(
+            _(
+                "The logits at this position hold NaN or infinity, as numbers in the model overflowed: no "
+                "distribution follows from them, and nothing can be drawn."
+            )
+        )
+        link.stop()
     source = replace(source, history=edited.history, history_code=edited.code)
     vocab_size = len(source.logits)
     settings = knobs.settings(vocab_size)
     page.equation(
-        r"p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}, \qquad "
+        # A narrow page breaks the line between what stands in braces.
+        r"{p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}}, \qquad \allowbreak {"
         + rf"V = {vocab_size:,}".replace(",", "{,}")
-        + rf", \quad T = {settings.temperature:g}"
+        + rf"}}, \quad \allowbreak {{T = {settings.temperature:g}}}"
     )
     sampling_lab(
         source.logits,

@@ -305,8 +305,9 @@ def test_a_hundred_thousand_draws_can_be_had_with_their_p_value() -> None:
 
 
 def test_the_picture_of_draws_carries_the_numbers() -> None:
-    figure = observed_against_expected(["a", "<b>"], [3, 1], [2.5, 1.5], drawn="d", expected_title="e", y_title="n")
+    figure = observed_against_expected(["a", "<b>"], [3, 1], [2.5, 0.25], drawn="d", expected_title="e", y_title="n")
     bar, marks = figure.data
-    assert list(bar.y) == [3, 1] and list(marks.y) == [2.5, 1.5]
-    np.testing.assert_allclose(marks.error_y.array, np.sqrt([2.5, 1.5]))
+    assert list(bar.y) == [3, 1] and list(marks.y) == [2.5, 0.25]
+    np.testing.assert_allclose(marks.error_y.array, np.sqrt([2.5, 0.25]))
+    np.testing.assert_allclose(marks.error_y.arrayminus, [np.sqrt(2.5), 0.25])  # fewer than none cannot be drawn
     assert list(bar.customdata) == ["a", "&lt;b&gt;"]

@@ -5,9 +5,11 @@ from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
+import torch
 
 import lmcore
 from lmcore.sampling import History, SamplingSettings
+from pages.common import session
 from pages.stages.sampling import worked
 from pages.stages.sampling.own_logits import read
 from tests.pages.sampling_page import frame, parts, run
@@ -123,6 +125,7 @@ def test_every_form_of_own_logits_is_read(text: str, tokens: list[str], logits: 
         ("a: nan\nb: inf\nc: 1", [(1, "a: nan"), (2, "b: inf")], [1]),
         ('[1, "x", true, null, 2]', [(2, '"x"'), (3, "true"), (4, "null")], [1, 2]),
         ("[1, 2,\nx\n3", [(2, "x")], [1, 2, 3]),
+        ('{\n  "a": 1,\n  "b, c": x,\n  "d:e": -2.5,\n}', [(3, '"b, c": x,')], [1, -2.5]),
         ("", [], []),
     ],
 )
@@ -170,3 +173,21 @@ def test_a_text_of_its_own_is_sent_without_rounding() -> None:
     data, _settings, rest = parts(run(source="worked"))
     assert rest["float"] == 64
     assert np.frombuffer(data, dtype=np.float64).tolist() == list(worked.LOGITS.values())
+
+
+@pytest.mark.parametrize("weight", [3e38, np.nan])
+def test_a_model_whose_numbers_overflow_is_an_error_and_nothing_is_drawn(weight: float) -> None:
+    run(model="small-world-none", prompt="我")
+    model = session._models().get("small-world-none").model
+    scale = next(tensor for name, tensor in model.named_parameters() if "final_norm" in name)
+    before = scale.detach().clone()
+    try:
+        with torch.no_grad():
+            scale.fill_(weight)
+        app = run(model="small-world-none", prompt=f"overflow {weight}")
+    finally:
+        with torch.no_grad():
+            scale.copy_(before)
+    assert "hold NaN or infinity" in app.error[0].value
+    assert not app.get("bidi_component")[-1].proto.component_name.endswith("lab") and not app.dataframe
+    assert all(button.key != "sampling.draw" for button in app.button)

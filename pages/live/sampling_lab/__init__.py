@@ -17,7 +17,7 @@ from pages.live.sampling_lab.labels import labels
 
 MODULES = (
     *("candidates.js", "nucleus.js", "reshape.js", "engines.js", "format.js", "bars.js", "chart.js", "curves.js"),
-    *("stages.js", "tiles.js", "way.js"),
+    *("stages.js", "tiles.js", "tools.js", "way.js"),
 )
 NO_HISTORY = History()
 N_TEXTS = 400  # texts sent with the logits: of the most probable tokens, enough for the longest list of bars

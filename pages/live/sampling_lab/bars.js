@@ -5,7 +5,6 @@
 import { probability } from "./candidates.js";
 import { element, fill, fmtCount, fmtLogit, fmtProbability, setText } from "./format.js";
 
-const ROW = 26; // height in CSS pixels, as in lab.css
 const LOG_FLOOR = 1e-8; // where the logarithmic scale begins
 const NICE = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 
@@ -21,7 +20,10 @@ export class Bars {
     rest.children[3].append(element("i", { className: "ghost" }), element("i", { className: "bar" }));
     this.top = this.height = 0; // what is in view: asked for when it changes, as asking lays the page out
     this.list.onscroll = () => this.see();
-    new ResizeObserver(() => this.see()).observe(list);
+    new ResizeObserver(() => {
+      this.measure();
+      this.see();
+    }).observe(list);
     this.list.onclick = (event) => {
       const row = event.target.closest(".row");
       if (row) choose(row.rank);
@@ -30,7 +32,7 @@ export class Bars {
     this.list.onpointerleave = () => look(null);
     this.list.onkeydown = (event) => {
       const now = this.order.indexOf(this.chosen);
-      const page = Math.max(Math.floor(this.list.clientHeight / ROW) - 1, 1);
+      const page = Math.max(Math.floor(this.list.clientHeight / this.rowHeight) - 1, 1);
       const moves = {
         ...{ ArrowDown: now + 1, PageDown: now + page, End: this.order.length - 1 },
         ...{ ArrowUp: now - 1, PageUp: now - page, Home: 0 },
@@ -49,6 +51,7 @@ export class Bars {
     this.order = []; // the ranks that have rows now, from the top
     this.rows = [];
     this.list.setAttribute("aria-label", labels.bars);
+    this.measure();
     const head = (name) => element("span", { className: name, textContent: labels.columns[name] });
     this.heads.replaceChildren(...["token", "id", "logit"].map(head), this.axis, ...["was", "now"].map(head));
     this.top1 = probability(ranked.start, 0, ranked.start.ranks.length > 0);
@@ -149,6 +152,11 @@ export class Bars {
     return p <= LOG_FLOOR ? 0 : 1 - Math.log(p) / Math.log(LOG_FLOOR);
   }
 
+  // A row is higher where fingers tap it.
+  measure() {
+    this.rowHeight = parseFloat(getComputedStyle(this.list).getPropertyValue("--row"));
+  }
+
   see() {
     this.top = this.list.scrollTop;
     this.height = this.list.clientHeight;
@@ -156,8 +164,8 @@ export class Bars {
   }
 
   write() {
-    const first = Math.max(Math.floor(this.top / ROW) - 1, 0);
-    const last = Math.min(first + Math.ceil(this.height / ROW) + 2, this.rows.length);
+    const first = Math.max(Math.floor(this.top / this.rowHeight) - 1, 0);
+    const last = Math.min(first + Math.ceil(this.height / this.rowHeight) + 2, this.rows.length);
     for (let place = first; place < last; place++) this.writeRow(this.rows[place], this.now[place]);
   }
 
@@ -209,9 +217,9 @@ export class Bars {
     row.classList.add("chosen");
     row.setAttribute("aria-selected", "true");
     this.list.setAttribute("aria-activedescendant", row.id);
-    const top = this.order.indexOf(rank) * ROW;
+    const top = this.order.indexOf(rank) * this.rowHeight;
     if (top < this.list.scrollTop) this.list.scrollTop = top;
-    const bottom = top + ROW - this.list.clientHeight;
+    const bottom = top + this.rowHeight - this.list.clientHeight;
     if (bottom > this.list.scrollTop) this.list.scrollTop = bottom;
   }
 

@@ -23,8 +23,10 @@ export class Chart {
     this.position = null;
     this.svg.onpointermove = (event) => this.hover(this.positionAt(event.offsetX));
     this.svg.onpointerdown = this.svg.onpointermove;
-    this.svg.onpointerleave = () => {
-      if (this.svg.getRootNode().activeElement !== this.svg) this.hover(null);
+    this.svg.onpointerleave = ({ pointerType }) => {
+      if (this.svg.getRootNode().activeElement === this.svg) return;
+      if (pointerType === "touch") this.look(null); // what the finger found can be read once it is lifted
+      else this.hover(null);
     };
     this.svg.onblur = () => this.hover(null);
     this.svg.onkeydown = (event) => this.pressed(event);

@@ -1,4 +1,4 @@
-// Numbers as the rest of the pages write them (pages/figures/theme.py), and two helpers for building elements.
+// Numbers as the rest of the pages write them (pages/figures/theme.py), and helpers for building elements.
 
 const MINUS = "\u2212";
 
@@ -35,6 +35,21 @@ export function element(tag, properties = {}, ...children) {
 export function svgElement(tag, attributes = {}) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+// A slider. moved(place): it moves; held(isHeld): a key goes down or up; settled(): it was let go; undo(): what it would
+// take to put things back as they are. A finger that scrolls the page may begin on a slider, which jumps there before
+// the browser sees where the finger goes, and then cancels the touch.
+export function rangeInput(properties, { moved, held, settled, undo }) {
+  const made = element("input", { type: "range", ...properties });
+  let putBack;
+  made.onpointerdown = () => (putBack = undo());
+  made.onpointercancel = () => putBack?.();
+  made.oninput = () => moved(Number(made.value));
+  made.onchange = settled;
+  made.onkeydown = () => held(true);
+  made.onkeyup = made.onblur = () => held(false);
   return made;
 }
 

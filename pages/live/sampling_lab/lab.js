@@ -3,12 +3,13 @@
 
 import { rankVocabulary } from "./candidates.js";
 import { OFF, reshape } from "./reshape.js";
-import { defaults, under } from "./engines.js";
-import { element, setText } from "./format.js";
+import { under } from "./engines.js";
+import { setText } from "./format.js";
 import { Bars } from "./bars.js";
 import { Curves } from "./curves.js";
 import { Stages } from "./stages.js";
 import { Tiles, pinned } from "./tiles.js";
+import { Tools } from "./tools.js";
 import { Way } from "./way.js";
 
 const REST_MS = 250; // after this much quiet the page and screen readers are told
@@ -18,9 +19,15 @@ class Lab {
     const part = (name) => root.querySelector(`.${name}`);
     this.root = root;
     this.problem = part("problem");
-    this.tools = part("tools");
     this.spoken = part("spoken");
     this.reported = []; // settings told to the page that have not come back yet
+    this.tools = new Tools(part("tools"), {
+      change: (values) => this.change(values),
+      hold: (isHeld) => this.hold(isHeld),
+      settled: () => this.report(),
+      pin: () => this.pin(),
+      find: (text) => this.find(text),
+    });
     this.tiles = new Tiles(part("tiles"));
     this.bars = new Bars(part("heads"), part("list"), part("rest"), {
       choose: (rank) => this.choose(rank),
@@ -83,7 +90,7 @@ class Lab {
     this.tiles.build(ranked, labels);
     this.curves.build(ranked, texts, labels);
     this.way.build(ranked, texts, labels);
-    this.buildTools();
+    this.tools.build(ranked, this.engines, labels);
     this.builtBars = null;
   }
 
@@ -141,7 +148,7 @@ class Lab {
       this.bars.build(this.ranked, this.texts, this.settings.bars, this.labels);
     }
     const engine = this.engines[this.settings.engine];
-    this.showTools();
+    this.tools.show(this.settings);
     this.stages.arrange(this.settings.order);
     try {
       this.result = reshape(this.ranked, under(engine, this.settings), this.history, this.result);
@@ -216,77 +223,6 @@ class Lab {
 
   showWay() {
     this.way.show(this.result, this.hovered ?? this.chosenRank() ?? 0);
-  }
-
-  buildTools() {
-    const { labels } = this;
-    const count = element("input", { type: "range", min: 10, max: 200, step: 1 });
-    count.setAttribute("aria-label", labels.count);
-    count.oninput = () => this.change({ bars: Number(count.value) });
-    count.onchange = () => this.report();
-    count.onkeydown = () => this.hold(true);
-    count.onkeyup = count.onblur = () => this.hold(false);
-    const shown = element("output");
-    const log = element("input", { type: "checkbox" });
-    log.setAttribute("role", "switch");
-    log.onchange = () => {
-      this.change({ log: log.checked });
-      this.report();
-    };
-    const button = (textContent, onclick) =>
-      element("button", { type: "button", className: "button", textContent, onclick });
-    const pin = button(labels.pin, () => this.pin());
-    pin.title = labels.pin_help;
-    const reset = button(labels.reset, () => {
-      this.change({ ...OFF, penalty_last_n: 0, order: this.engines[this.settings.engine].order });
-      this.report();
-    });
-    const option = ([value, { title }]) => element("option", { value, textContent: title });
-    const engine = element("select", { className: "select" }, ...Object.entries(this.engines).map(option));
-    engine.title = labels.engine_help;
-    engine.onchange = () => {
-      this.change({ engine: engine.value, order: this.engines[engine.value].order });
-      this.report();
-    };
-    const own = button(labels.defaults, () => {
-      this.change(defaults(this.engines[this.settings.engine], this.settings));
-      this.report();
-    });
-    own.title = labels.defaults_help;
-    const against = element("select", { className: "select" }, element("option", { value: "", textContent: "\u2014" }));
-    against.append(...Object.entries(this.engines).map(option));
-    against.title = labels.against_help;
-    against.onchange = () => {
-      this.change({ against: against.value });
-      this.report();
-    };
-    const find = element("input", { type: "search", className: "field find", placeholder: labels.find });
-    find.setAttribute("aria-label", labels.find);
-    find.title = labels.find_help;
-    find.onchange = () => find.setAttribute("aria-invalid", String(find.value !== "" && !this.find(find.value.trim())));
-    const changed = element("span", { className: "changed", textContent: labels.order_changed });
-    this.tools.replaceChildren(
-      element("label", { className: "engine" }, element("span", { textContent: labels.engine }), engine, changed),
-      own,
-      element("label", { className: "engine" }, element("span", { textContent: labels.against }), against),
-      element("span", { className: "break" }),
-      element("label", {}, element("span", { textContent: labels.count }), count, shown),
-      element("label", { className: "title" }, log, element("span", { textContent: labels.log })),
-      find,
-      element("span", { className: "buttons" }, pin, reset)
-    );
-    this.showTools = () => {
-      setText(shown, String(Math.min(this.settings.bars, this.ranked.size)));
-      if (Number(count.value) !== this.settings.bars) count.value = this.settings.bars;
-      count.style.setProperty("--fill", (this.settings.bars - 10) / 190);
-      log.checked = this.settings.log;
-      engine.value = this.settings.engine;
-      against.value = this.settings.against;
-      const { order } = this.engines[engine.value];
-      const isOwn = order.every((name, index) => name === this.settings.order[index]);
-      changed.style.visibility = isOwn ? "hidden" : "visible"; // its room stays: nothing moves while a card is dragged
-      pin.setAttribute("aria-pressed", String(Boolean(this.settings.pinned)));
-    };
   }
 
   // ---- For screen readers -------------------------------------------------------------------------------------------

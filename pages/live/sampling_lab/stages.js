@@ -1,7 +1,7 @@
 // The stages as cards, in the order they run: a switch, a slider, a number, and what the stage did.
 
 import { OFF, isActive } from "./reshape.js";
-import { element, fill, fmtCount, fmtProbability, setText, signed } from "./format.js";
+import { element, fill, fmtCount, fmtProbability, rangeInput, setText, signed } from "./format.js";
 
 const range = (low, high, step) => {
   const digits = String(step).split(".")[1]?.length ?? 0;
@@ -159,7 +159,21 @@ function frame(stages, name) {
 function knobCard(stages, name, stops) {
   const card = frame(stages, name);
   const knob = KNOBS[name];
-  const slider = element("input", { type: "range", min: 0, max: stops.length - 1, step: 1 });
+  const slider = rangeInput(
+    { min: 0, max: stops.length - 1, step: 1 },
+    {
+      moved: (place) => stages.change(name, stops[place]),
+      held: (isHeld) => stages.hold(isHeld),
+      settled: () => stages.settled(),
+      undo: () => {
+        const [value, resumed] = [card.value, stages.resume[name]];
+        return () => {
+          stages.resume[name] = resumed;
+          stages.change(name, value);
+        };
+      },
+    }
+  );
   const field = element("input", { type: "number", step: "any", className: "field" });
   slider.setAttribute("aria-label", card.title);
   field.setAttribute("aria-label", card.title);
@@ -168,10 +182,6 @@ function knobCard(stages, name, stops) {
   card.head.append(field);
   card.effect.before(slider);
 
-  slider.oninput = () => stages.change(name, stops[slider.value]);
-  slider.onchange = () => stages.settled();
-  slider.onkeydown = () => stages.hold(true);
-  slider.onkeyup = slider.onblur = () => stages.hold(false);
   field.oninput = () => {
     const value = field.value === "" ? OFF[name] : Number(field.value);
     const valid = !field.validity.badInput && Number.isFinite(value) && knob.allowed(value);
@@ -187,10 +197,11 @@ function knobCard(stages, name, stops) {
     stages.settled();
   };
   card.set = (value) => {
-    if (value === card.value) return;
+    if (value === card.value && slider.value === card.place) return;
     card.value = value;
     if (value !== OFF[name]) stages.resume[name] = value;
     slider.value = nearest(stops, value, OFF[name]);
+    card.place = slider.value;
     slider.style.setProperty("--fill", slider.value / (stops.length - 1));
     const text = EMPTY_WHEN_OFF.has(name) && value === OFF[name] ? "" : String(value);
     slider.setAttribute("aria-valuetext", text === "" ? stages.labels.off : signed(text));
@@ -231,7 +242,8 @@ function effect(step, { ranked, seen, seenAdditively }, labels) {
   const said = [];
   if (kept < before.ranks.length) {
     const of = fmtCount(before.ranks.length);
-    said.push(fill(labels.keeps, { kept: fmtCount(kept), of, mass: fmtProbability(step.removedMass) }));
+    const mass = fmtProbability(step.removedMass).replace(" ", "\u00a0"); // no line begins with a %
+    said.push(fill(labels.keeps, { kept: fmtCount(kept), of, mass }));
   } else if (!note && !EDITS.has(name)) {
     said.push(labels.keeps_all);
   }

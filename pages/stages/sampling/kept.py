@@ -100,7 +100,8 @@ def _tell(node: Node, result: Reshaped) -> None:
     settings = result.settings
     given = [f"{name} {value}" for name, value in knobs.given(settings).items()] or [_("the plain softmax")]
     named = markdown_literal(", ".join([*given, f"seed {settings.seed}"])).replace("␣", " ")
-    token, p = markdown_literal(node.token), fmt_probability(node.prob)
+    token = markdown_literal(node.token)
+    p = fmt_probability(node.prob).replace(" ", "\u00a0")  # no line begins with a %
     said, button = st.columns([3, 1], vertical_alignment="center")
     took = _("{token} was taken by hand") if node.by_hand else _("{token} was drawn")
     sentence = took + _(" under {settings}, where its probability was {p}.")

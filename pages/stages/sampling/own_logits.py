@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _SEPARATORS = re.compile(r"[\s,;，；]+")
+_JSON_LINE = re.compile(r'^ *"([^"]*)" *: *(-?(?:\d[^\s,]*|Infinity)) *,? *$', re.MULTILINE)  # "token": value,
 _JSON_FIELDS = ("logit", "logits", "value", "score", "logprob", "log_prob")  # logits but for what is added to all
 
 
@@ -53,6 +54,7 @@ def read(text: str) -> OwnLogits:
             values = json.loads(text)
         except (json.JSONDecodeError, RecursionError):
             text = text.translate(str.maketrans("[]{}", "    "))  # read what can be read line by line
+            text = _JSON_LINE.sub(r"\1: \2", text)
         else:
             found.from_json = True
             _read_json(values, found)
