@@ -65,7 +65,7 @@ def show() -> None:
     frame, formats = tables.numbers(source, result)
     page.numbers_table(frame, "sampling", formats, lambda: tables.as_json(frame, settings, result))
     drawing.show(source, result)
-    presets.show(source, settings)
+    presets.show(source, result)
     page.snippet(tables.snippet(source, settings))
 
 

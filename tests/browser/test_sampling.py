@@ -198,6 +198,8 @@ def test_a_token_is_found_by_id_or_text(open_page: OpenPage) -> None:
     field.press("Enter")
     expect_query(page, token=str(last))
     expect(page.locator(".who .facts")).to_contain_text(f"id {last}")
+    settle(page)
+    expect(field).to_be_focused()  # also after the texts of other tokens came
     best = rows(page, 1)[0]
     field.fill(best["token"])
     field.press("Enter")

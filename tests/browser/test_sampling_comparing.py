@@ -92,6 +92,20 @@ def test_choosing_an_engine_and_dragging_shows_what_the_engine_does(open_page: O
     assert_rows_are(page, own)
 
 
+def test_no_stage_of_an_engines_defaults_is_hidden(open_page: OpenPage) -> None:
+    page = open_lab(open_page)
+    for name in ENGINES:
+        page.get_by_role("combobox", name="Rules of").select_option(name)
+        page.get_by_role("button", name="Its defaults").click()
+        settings = preset(name)
+        on = page.locator(".stage:not(.off)")
+        expect(on).to_have_count(len(settings.active))
+        for card, stage in zip(on.all(), settings.active, strict=True):
+            expect(card).to_be_visible()
+            expect(card).to_have_attribute("data-stage", stage)
+            assert float(card.locator(".field").input_value()) == getattr(settings, stage)
+
+
 def test_two_engines_stand_side_by_side_under_the_same_knobs_while_dragging(open_page: OpenPage) -> None:
     page = open_lab(open_page, temperature="2", top_k="9", top_p="0.8", engine="transformers", against="llama.cpp")
     lm = lmcore.load(MODEL)

@@ -311,3 +311,5 @@ def test_the_picture_of_draws_carries_the_numbers() -> None:
     np.testing.assert_allclose(marks.error_y.array, np.sqrt([2.5, 0.25]))
     np.testing.assert_allclose(marks.error_y.arrayminus, [np.sqrt(2.5), 0.25])  # fewer than none cannot be drawn
     assert list(bar.customdata) == ["a", "&lt;b&gt;"]
+    same = observed_against_expected(["a", "a"], [3, 1], [2, 2], drawn="d", expected_title="e", y_title="n").data[0]
+    assert list(same.x) == [0, 1]  # equal texts have a bar each

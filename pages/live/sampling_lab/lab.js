@@ -86,11 +86,16 @@ class Lab {
 
   rebuild() {
     const { labels, ranked, texts } = this;
-    this.stages.build(labels, ranked.size, this.settings.order);
+    const builtFor = JSON.stringify([labels, ranked.size]);
+    if (this.builtFor !== builtFor) {
+      // Controls are made anew only where they would differ: one may be held just now, or have the focus.
+      this.builtFor = builtFor;
+      this.stages.build(ranked.size, this.settings.order, labels);
+      this.tools.build(ranked.size, this.engines, labels);
+    }
     this.tiles.build(ranked, labels);
     this.curves.build(ranked, texts, labels);
     this.way.build(ranked, texts, labels);
-    this.tools.build(ranked, this.engines, labels);
     this.builtBars = null;
   }
 

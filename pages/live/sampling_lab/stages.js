@@ -47,11 +47,7 @@ export class Stages {
     list.onpointerup = list.onlostpointercapture = () => this.drop();
   }
 
-  // Makes the cards anew only where they would differ: a control may be held just now, or have the focus.
-  build(labels, size, order) {
-    const builtFor = JSON.stringify([labels, size]);
-    if (this.builtFor === builtFor) return;
-    this.builtFor = builtFor;
+  build(size, order, labels) {
     this.labels = labels;
     this.cards.clear();
     this.list.replaceChildren();

@@ -14,8 +14,8 @@ export class Tools {
     Object.assign(this, { root, change, hold, settled, pin, find });
   }
 
-  build(ranked, engines, labels) {
-    Object.assign(this, { ranked, engines, labels });
+  build(size, engines, labels) {
+    Object.assign(this, { size, engines, labels });
     const current = () => engines[this.settings.engine];
     const own = this.button(labels.defaults, labels.defaults_help, () => this.set(defaults(current(), this.settings)));
     const allOff = () => this.set({ ...OFF, penalty_last_n: 0, order: current().order });
@@ -44,7 +44,7 @@ export class Tools {
   show(settings) {
     this.settings = settings;
     const { bars, log, engine, against, order } = settings;
-    setText(this.counted, String(Math.min(bars, this.ranked.size)));
+    setText(this.counted, String(Math.min(bars, this.size)));
     if (this.count.valueAsNumber !== bars) this.count.value = bars;
     this.count.style.setProperty("--fill", (bars - MIN_BARS) / (MAX_BARS - MIN_BARS));
     this.log.checked = log;

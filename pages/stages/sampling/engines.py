@@ -20,16 +20,15 @@ from pages.stages.sampling.sources import Source
 MAX_DIFFERENT = 50
 
 
-def show(source: Source, settings: SamplingSettings) -> None:
-    """Show every engine under the same knobs in one table, then two of them token by token."""
+def show(source: Source, here: Reshaped) -> None:
+    """Show every engine under the knobs of a result in one table, then two of them token by token."""
     st.subheader(_("The same knobs in six engines"), anchor=False)
     own = widgets.toggle(
         "engine_defaults",
         _("Where a stage is off here, use the engine's own default"),
         help=_("Off: an engine's defaults are switched off, so that only order and rules differ."),
     )
-    results: dict[str, Reshaped | str] = {name: reshape_as(name, source, settings, own) for name in ENGINES}
-    here = lmcore.reshape(torch.from_numpy(source.logits), settings, source.history)
+    results: dict[str, Reshaped | str] = {name: reshape_as(name, source, here.settings, own) for name in ENGINES}
     st.table(_overview(results, here))
     names = [name for name, result in results.items() if isinstance(result, Reshaped)]
     if len(names) < 2:
