@@ -29,7 +29,8 @@ from lmcore.checkpoints.weights import build, own_tensors
 from lmcore.config import ModelConfig
 from lmcore.model import Model
 
-_FORMAT = 3
+_FORMAT = 4
+_ALIGNMENT = 64  # bytes, a line of the processor's cache: the tensors are used where the file is mapped
 _ABANDONED_AFTER = 86_400  # seconds; another process may still be writing what is younger
 _DTYPES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 _log = logging.getLogger(__name__)
@@ -157,7 +158,7 @@ def write_safetensors(model: Model, path: Path, said: Progress = silent) -> str:
         }  # fmt: skip
         end += tensor.nbytes
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
+    text += b" " * (-(8 + len(text)) % _ALIGNMENT)
     digest = hashlib.sha256()
     written = 0
     with path.open("wb") as file:
