@@ -143,3 +143,18 @@ def test_an_engine_that_refuses_a_temperature_says_so_and_the_old_picture_fades(
     expect(page.locator(".lab.refused")).to_have_count(1)
     field.fill("0.5")
     expect(page.locator(".lab.refused")).to_have_count(0)
+
+
+def test_a_page_that_opens_with_settings_an_engine_refuses_takes_keys_and_comes_back(open_page: OpenPage) -> None:
+    page = open_page("/sampling?lang=en&prompt=今天天气&engine=transformers&temperature=0")
+    expect(page.get_by_role("alert").filter(has_text="refuses temperature 0").first).to_be_visible()
+    for name in ("Cumulative", "Probability by rank"):
+        page.get_by_role("slider", name=name).press("ArrowRight")  # an error in a script fails the test
+        expect(page.locator(".curve").filter(has_text=name).locator(".reading")).to_have_text("rank 1: no candidate")
+    page.get_by_role("listbox", name="The most probable tokens").press("ArrowDown")
+    field = page.get_by_role("spinbutton", name="Temperature")
+    field.fill("0.5")
+    field.press("Enter")
+    expect_query(page, temperature="0.5")
+    settle(page)
+    assert_rows_are(page, model_result(temperature=0.5)[0])

@@ -224,6 +224,20 @@ def test_negative_zero_and_zero_are_ranked_by_id(module_page: Page) -> None:
     assert module_page.evaluate("Array.from(lab.ranked.ids)") == [2, 0, 1, 3, 4]
 
 
+def test_charts_are_not_laid_out_before_there_is_something_to_draw(browser: Browser) -> None:
+    page = browser.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    source = joined(Path(sampling_lab.__file__).parent, ["candidates.js", "format.js", "chart.js", "curves.js"])
+    page.add_script_tag(
+        type="module", content=f"{source}\nnew Curves(document.body, () => {{}}); globalThis.made = true;"
+    )
+    page.wait_for_function("globalThis.made")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+    page.close()
+    assert problems == []
+
+
 def test_an_edit_that_leaves_no_token_is_an_error(module_page: Page) -> None:
     give(module_page, np.array([3e38], dtype=np.float32))
     with pytest.raises(Exception, match="overflow"):

@@ -37,7 +37,7 @@ export class Bars {
         ...{ ArrowDown: now + 1, PageDown: now + page, End: this.order.length - 1 },
         ...{ ArrowUp: now - 1, PageUp: now - page, Home: 0 },
       };
-      if (!(event.key in moves)) return;
+      if (!(event.key in moves) || !this.order.length) return;
       event.preventDefault();
       choose(this.order[Math.min(Math.max(moves[event.key], 0), this.order.length - 1)]);
     };

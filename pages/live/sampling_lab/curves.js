@@ -17,13 +17,15 @@ export class Curves {
   constructor(root, look) {
     const token = (place, c) => (place === null ? null : this.exact(place, c)?.token ?? null);
     this.cumulative = new Chart((place) => look(token(place, this.summed)));
-    this.falling = new Chart((place) => look(token(place, this.result.final)));
+    this.falling = new Chart((place) => look(token(place, this.result?.final)));
     this.heat = new Chart(() => {});
     this.charts = [this.cumulative, this.falling, this.heat];
+    this.chosen = null;
     root.replaceChildren(...this.charts.map((chart) => chart.root));
     new ResizeObserver(() => {
+      if (!this.result) return; // the charts are not built yet
       for (const chart of this.charts) chart.fit();
-      if (this.result) this.show(this.result, this.chosen);
+      this.show(this.result, this.chosen);
     }).observe(root);
   }
 
@@ -55,7 +57,7 @@ export class Curves {
       title: labels.falling,
       y: (p) => (p <= floor ? 0 : 1 - Math.log10(p) / Math.log10(floor)),
       yTicks: decades(floor),
-      read: (place) => this.reading(place, this.result.final, "p"),
+      read: (place) => this.reading(place, this.result?.final, "p"),
     });
     for (const chart of [this.cumulative, this.falling]) {
       chart.legend.replaceChildren(key("now", labels.now), key("was", "T = 1"));
@@ -86,9 +88,9 @@ export class Curves {
     return { text: fill(this.labels.reading, values), value: found[shown] };
   }
 
-  // The token at this place in the order of c, its probability, and the sum up to it.
+  // The token at this place in the order of c, its probability, and the sum up to it; null: there is none.
   exact(place, c) {
-    if (place >= c.ranks.length) return null;
+    if (!c || place >= c.ranks.length) return null; // under settings that are refused there is no c
     const weights = weigh(c);
     return { token: c.ranks[place], p: weights[place] / c.total, sum: c.sums[place] / c.total };
   }
@@ -107,6 +109,7 @@ export class Curves {
       y: (p) => p,
       yTicks: PERCENTS,
       read: (position) => {
+        if (this.totals.length <= HEAT_STEPS) return { text: "\u2026" };
         const told = (rank) => `${this.name(rank)} ${fmtProbability(this.heated(rank, position))}`;
         const values = { t: at(position).toFixed(2), tokens: this.heatTokens().map(told).join(", ") };
         return { text: fill(this.labels.heat_reading, values) };
