@@ -146,8 +146,14 @@ def test_an_engine_that_refuses_a_temperature_says_so_and_the_old_picture_fades(
 
 
 def test_a_page_that_opens_with_settings_an_engine_refuses_takes_keys_and_comes_back(open_page: OpenPage) -> None:
-    page = open_page("/sampling?lang=en&prompt=今天天气&engine=transformers&temperature=0")
+    page = open_page("/sampling?lang=en&prompt=今天天气&engine=transformers&temperature=0&top_k=5")
     expect(page.get_by_role("alert").filter(has_text="refuses temperature 0").first).to_be_visible()
+    for place, name, value in (("1", "Temperature", "0"), ("2", "Top-k", "5")):
+        card = page.locator(".stage").filter(has_text=name)
+        expect(card.locator(".number")).to_have_text(place)
+        expect(card.get_by_role("switch")).to_be_checked()
+        expect(card.get_by_role("spinbutton")).to_have_value(value)
+    expect(page.locator(".stage:not(.off)")).to_have_count(2)
     for name in ("Cumulative", "Probability by rank"):
         page.get_by_role("slider", name=name).press("ArrowRight")  # an error in a script fails the test
         expect(page.locator(".curve").filter(has_text=name).locator(".reading")).to_have_text("rank 1: no candidate")
@@ -157,4 +163,4 @@ def test_a_page_that_opens_with_settings_an_engine_refuses_takes_keys_and_comes_
     field.press("Enter")
     expect_query(page, temperature="0.5")
     settle(page)
-    assert_rows_are(page, model_result(temperature=0.5)[0])
+    assert_rows_are(page, model_result(temperature=0.5, top_k=5)[0])

@@ -56,6 +56,7 @@ export class Bars {
     this.heads.replaceChildren(...["token", "id", "logit"].map(head), this.axis, ...["was", "now"].map(head));
     this.top1 = probability(ranked.start, 0, ranked.start.ranks.length > 0);
     this.scale = this.chosen = null;
+    this.rest.hidden = true;
   }
 
   makeRow(rank) {

@@ -55,6 +55,7 @@ export class Chart {
     this.svg.setAttribute("aria-valuenow", 1); // nothing is looked at yet: the first arrow key leads to a position
     this.position = null;
     this.width = 0;
+    this.refresh();
   }
 
   // Lay the axes out anew when the room has changed. Asks the page for it, which costs a layout: not at each frame.

@@ -152,20 +152,15 @@ class Lab {
       this.builtBars = this.settings.bars;
       this.bars.build(this.ranked, this.texts, this.settings.bars, this.labels);
     }
-    const engine = this.engines[this.settings.engine];
     this.tools.show(this.settings);
     this.stages.arrange(this.settings.order);
-    try {
-      this.result = reshape(this.ranked, under(engine, this.settings), this.history, this.result);
-      this.refuse(null);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      this.refuse(error.message);
-      return;
-    }
+    const result = this.reshaped(this.settings, this.result, (reason) => this.refuse(reason));
+    this.stages.show(result, this.settings, this.engines[this.settings.engine]);
+    if (!result) return;
+    this.result = result;
+    this.refuse(null);
     const chosen = this.chosenRank();
     const beside = this.beside();
-    this.stages.show(this.result, this.settings, engine);
     this.tiles.show(this.result, beside);
     this.bars.show(this.result, beside, this.settings.log, chosen);
     this.bars.mark(chosen);
@@ -174,33 +169,33 @@ class Lab {
     this.speakSoon();
   }
 
-  // What the picture is held against: another engine under the same knobs, or what was pinned; null: nothing.
-  beside() {
-    const engine = this.engines[this.settings.against];
-    if (!engine) return this.pinnedNow();
+  // The result of settings, under the engine they name; null, once refused(reason) was told, where there is none.
+  reshaped(settings, previous, refused) {
     try {
-      const settings = under(engine, { ...this.settings, order: engine.order });
-      this.other = reshape(this.ranked, settings, this.history, this.other);
+      return reshape(this.ranked, under(this.engines[settings.engine], settings), this.history, previous);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      return null; // that engine refuses these knobs
+      refused?.(error.message);
+      return null;
     }
-    return { ...pinned(this.other), title: engine.title };
   }
 
-  // The same logits under the settings that were pinned; null when none are, or their engine refuses them.
+  // What the picture is held against: another engine under the same knobs, or what was pinned; null: nothing.
+  beside() {
+    const { against } = this.settings;
+    if (!against) return this.pinnedNow();
+    const { order, title } = this.engines[against];
+    this.other = this.reshaped({ ...this.settings, engine: against, order }, this.other);
+    return this.other && { ...pinned(this.other), title };
+  }
+
+  // The same logits under the settings that were pinned.
   pinnedNow() {
     const kept = this.settings.pinned;
     if (this.pinnedFrom === kept) return this.pinned;
     this.pinnedFrom = kept;
-    this.pinned = null;
-    if (!kept) return null;
-    try {
-      this.pinned = pinned(reshape(this.ranked, under(this.engines[kept.engine], kept), this.history, null));
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-    }
-    return this.pinned;
+    const result = kept && this.reshaped(kept, null);
+    return (this.pinned = result && pinned(result));
   }
 
   // Go to a token by its id, or by its text where that is known: an equal one first, else the first that holds it.

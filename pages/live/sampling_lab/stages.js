@@ -1,6 +1,7 @@
 // The stages as cards, in the order they run: a switch, a slider, a number, and what the stage did.
 
 import { OFF, isActive } from "./reshape.js";
+import { under } from "./engines.js";
 import { element, fill, fmtCount, fmtProbability, rangeInput, setText, signed } from "./format.js";
 
 const range = (low, high, step) => {
@@ -72,17 +73,19 @@ export class Stages {
     });
   }
 
-  // settings: the reader's; result has those that the engine made of them.
+  // result: what the engine made of the reader's settings; null where it refuses them.
   show(result, settings, engine) {
-    const { steps } = result;
+    const used = under(engine, settings);
+    const active = settings.order.filter((name) => isActive(name, used[name]));
     for (const [name, card] of this.cards) {
-      const index = steps.findIndex((step) => step.name === name);
+      const index = active.indexOf(name);
       const lacks = !engine.stages.includes(name);
       card.root.classList.toggle("off", index < 0);
       card.root.classList.toggle("lacks", lacks);
       setText(card.number, index < 0 ? "" : String(index + 1));
       setText(card.rule, lacks ? this.labels.lacks : index < 0 ? "" : engine.says[name] ?? "");
-      setText(card.effect, index < 0 ? this.labels.off : effect(steps[index], result, this.labels));
+      const said = result && index >= 0 ? effect(result.steps[index], result, this.labels) : "";
+      setText(card.effect, index < 0 ? this.labels.off : said);
       card.toggle.checked = isActive(name, settings[name]);
       card.set?.(settings[name]);
     }
