@@ -44,7 +44,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor, nn
 
 from lmcore.attention import AttentionContext, hidden_keys, soft_cap
@@ -144,8 +143,7 @@ class Model(nn.Module):
 
     def unembed(self, hidden: Tensor) -> Tensor:
         """Return the logits [..., vocab_size] the head reads off hidden states [..., d_model], at least float32."""
-        logits = self.head(hidden)
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        logits = self.head.widened(hidden)
         cap = self.config.logit_softcap
         return logits if cap is None else soft_cap(logits, cap)
 

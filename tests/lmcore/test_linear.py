@@ -61,3 +61,16 @@ def test_gradients_are_those_of_torchs_own_layer(n: int) -> None:
     own(x).square().sum().backward()
     torch.testing.assert_close(made.weight.grad, own.weight.grad, rtol=1e-4, atol=1e-2)
     torch.testing.assert_close(made.bias.grad, own.bias.grad, rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(120,), (3, 120), (2, 5, 120)])
+def test_widened_is_the_product_in_float32_at_least(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    made = layer(120, 20_001, True).to(dtype)  # two pieces of unequal length
+    x = torch.randn(shape).to(dtype)
+    with torch.inference_mode():
+        y = made.widened(x)
+    assert y.dtype == torch.promote_types(dtype, torch.float32)
+    numbers = {torch.bfloat16: 2**-8, torch.float32: 1e-6, torch.float64: 1e-12}
+    wanted = torch.from_numpy(expected(made, x)).to(y.dtype)
+    torch.testing.assert_close(y, wanted, rtol=numbers[dtype], atol=80 * numbers[dtype])
