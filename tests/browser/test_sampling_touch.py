@@ -12,6 +12,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.sampling_page import changed, count_messages, expect_query, rows, tile
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+TABLET = {"width": 1180, "height": 820}
 Point = tuple[float, float]
 
 
@@ -155,3 +156,11 @@ def test_targets_are_as_large_as_a_fingertip(phone: Page) -> None:
     assert small[0] > 50 and small[1] == []
     row = phone.locator(".list .row").first.bounding_box()
     assert row["height"] >= 32
+
+
+def test_on_a_tablet_no_stages_name_is_covered(open_page: OpenPage) -> None:
+    page = open_page("/sampling?lang=en&temperature=0.8&repetition_penalty=1.3", **{**PHONE, "viewport": TABLET})
+    page.locator(".row .now").first.wait_for(timeout=60_000)
+    for card in page.locator(".stage:has(.field)").all():
+        text, field = card.locator(".title span").bounding_box(), card.locator(".field").bounding_box()
+        assert text["x"] + text["width"] <= field["x"]
