@@ -44,7 +44,7 @@ class Linear(nn.Linear):
     def widened(self, x: Tensor) -> Tensor:
         """Return the same in float32 at least, without all of it in half precision beside."""
         wide = torch.promote_types(x.dtype, torch.float32)
-        if x.dtype == wide or torch.is_grad_enabled():
+        if x.dtype == wide or x.numel() == self.in_features or torch.is_grad_enabled():
             return self(x).to(wide)
         y = x.new_empty(*x.shape[:-1], self.out_features, dtype=wide)
         at_once = _ROWS_AT_ONCE_IN_HALF
