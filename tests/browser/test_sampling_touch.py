@@ -95,8 +95,7 @@ def test_a_finger_that_scrolls_the_page_leaves_a_slider_as_it_is(phone: Page) ->
     finger = Finger(phone)
     finger.drag((box["x"] + 5, box["y"] + 20), (box["x"] + 8, box["y"] - 150))
     finger.lift()
-    phone.wait_for_timeout(500)
-    assert scrolled(phone) > top + 50
+    phone.wait_for_function("y => document.querySelector('[data-testid=stMain]').scrollTop > y + 50", arg=top)
     expect(slider).to_have_attribute("aria-valuetext", "0.8")
     assert slider.input_value() == "80"
     assert tile(phone, "entropy") == before
