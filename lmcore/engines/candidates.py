@@ -37,25 +37,44 @@ class Candidate:
         return self.text if self.token_id is None else self.token_id
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidates:
-    """The most probable tokens after a text.
+    """The most probable tokens after a text, the most probable first.
+
+    Kept as columns: those of all tokens of all runs stay in memory, and Python's garbage collector stops the whole
+    server while it walks objects, which tuples of plain numbers are not among.
 
     Attributes:
-        best: the tokens, the most probable first.
+        log_probs: the natural logarithms of their probabilities.
+        token_ids: their ids; None where the server names tokens by their text alone.
+        texts: their texts, see `Candidate`.
         asked: how many were asked for.
         merged: how many of these are missing because another one of the same text stands in their place.
     """
 
-    best: tuple[Candidate, ...]
+    log_probs: tuple[float, ...]
+    token_ids: tuple[int | None, ...]
+    texts: tuple[str, ...]
     asked: int
     merged: int = 0
+
+    def __len__(self) -> int:
+        return len(self.log_probs)
+
+    @property
+    def best(self) -> tuple[Candidate, ...]:
+        """The tokens, one by one."""
+        return tuple(map(Candidate, self.log_probs, range(1, len(self) + 1), self.token_ids, self.texts))
+
+    def rank_of(self, text: str, token_id: int | None = None) -> int | None:
+        """Return the rank of a token, named by its id or else by its text; None when it is none of these."""
+        column, name = (self.texts, text) if token_id is None else (self.token_ids, token_id)
+        return column.index(name) + 1 if name in column else None
 
     def by_id(self, vocab_size: int) -> Tensor:
         """Return the log-probabilities [vocab_size] by id, float32; -inf for those not told."""
         found = torch.full((vocab_size,), -torch.inf)
-        ids = torch.tensor([each.token_id for each in self.best])
-        found[ids] = torch.tensor([each.log_prob for each in self.best])
+        found[torch.tensor(self.token_ids)] = torch.tensor(self.log_probs)
         return found
 
     def partial(self, vocab_size: int) -> PartialDistribution:
@@ -66,7 +85,7 @@ class Candidates:
         """
         if self.merged:
             raise ValueError(f"{self.merged} of the {self.asked} tokens asked for fell together with others.")
-        return PartialDistribution(torch.tensor([each.log_prob for each in self.best]).double(), vocab_size)
+        return PartialDistribution(torch.tensor(self.log_probs, dtype=torch.float64), vocab_size)
 
 
 def candidates(given: Mapping[str, float], asked: int, drawn: str | None = None) -> Candidates:
@@ -91,11 +110,13 @@ def candidates(given: Mapping[str, float], asked: int, drawn: str | None = None)
     if by_text and drawn is not None and names and names[-1] == drawn and len(names) <= asked:
         names.pop()  # it may be there only because it came, in the place of one that fell together
     names = names[:asked]
-    best = tuple(
-        Candidate(float(given[name]), rank, *((None, name) if by_text else (int(name.removeprefix(_BY_ID)),)))
-        for rank, name in enumerate(names, start=1)
+    return Candidates(
+        tuple(float(given[name]) for name in names),
+        tuple(None if by_text else int(name.removeprefix(_BY_ID)) for name in names),
+        tuple(name if by_text else "" for name in names),
+        asked,
+        max(asked - len(names), 0) if by_text else 0,
     )
-    return Candidates(best, asked, max(asked - len(best), 0) if by_text else 0)
 
 
 def id_of(name: str) -> int | None:

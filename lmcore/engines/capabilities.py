@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -153,8 +153,8 @@ class _Probes:
             told = log_probs_of(choice_of(answer, self._name), self._name)
             best = candidates(told["top_logprobs"][0], 5)
         except (EngineError, IndexError, TypeError):
-            return Candidates((), 0), "none"
-        return best, "text" if best.best and best.best[0].token_id is None else "id"
+            return Candidates((), (), (), 0), "none"
+        return best, "text" if None in best.token_ids else "id"
 
     def _tokenizer(self) -> tuple[tuple[str, str, str, str, str] | None, list[int]]:
         for row in _TOKENIZERS:
@@ -170,9 +170,9 @@ class _Probes:
     def _most(self, likely: Candidates) -> tuple[int, bool, int]:
         """The most log-probabilities it returns, whether that is all, and how many came when all were asked for."""
         for asked in (_NEVER, -1):
-            if (count := self._counted(asked)) > len(likely.best) + 1:
+            if (count := self._counted(asked)) > len(likely) + 1:
                 return count, True, count
-        low, high = max(len(likely.best), 1), _NEVER  # the first is given, the second is not
+        low, high = max(len(likely), 1), _NEVER  # the first is given, the second is not
         while high - low > 1:
             # In steps of powers of two as long as the two ends are far apart.
             middle = min(low * 4, (low + high) // 2)
@@ -211,7 +211,7 @@ class _Probes:
         if not n_prompt or n_prompt < 3:
             return "none"
         # What may follow the whole text is known: a server in order gives it in the place after the text's last token.
-        best = likely.best[0].text
+        best = likely.texts[0]
         if n_prompt < len(places) and places[n_prompt] and max(places[n_prompt], key=places[n_prompt].get) == best:
             return "by text"
         last = places[n_prompt - 1]
@@ -256,7 +256,7 @@ class _Probes:
 
 
 def _gap(found: Candidates) -> float:
-    values: Sequence[float] = [each.log_prob for each in found.best]
+    values = found.log_probs
     return values[0] - values[1] if len(values) > 1 else 0.0
 
 

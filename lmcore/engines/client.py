@@ -35,7 +35,13 @@ _CONTEXT = ("context", "maximum length", "max_model_len", "too long")  # how ser
 @functools.cache
 def event_loop() -> asyncio.AbstractEventLoop:
     """Return the loop that all engines' requests run in."""
-    loop = asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop
+    try:
+        import uvloop  # a token of a stream takes half the work
+    except ImportError:  # on Windows
+        loop = asyncio.new_event_loop()
+    else:
+        loop = uvloop.new_event_loop()
     threading.Thread(target=loop.run_forever, name="engines", daemon=True).start()
     return loop
 

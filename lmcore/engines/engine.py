@@ -80,7 +80,7 @@ class Engine:
         if time.monotonic() - self._checked < after or known.names == "none":
             return
         self._checked = time.monotonic()
-        if known.is_same_model(self._candidates(PROBE, len(known.likely.best))):
+        if known.is_same_model(self._candidates(PROBE, len(known.likely))):
             return
         self.generation += 1
         with self._answering:

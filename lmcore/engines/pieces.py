@@ -46,7 +46,7 @@ class Sampler:
         return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed, **sent}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Piece:
     """One token that a server drew.
 
@@ -65,8 +65,7 @@ class Piece:
     @property
     def rank(self) -> int | None:
         """Its rank among the most probable ones; None when it is further down."""
-        name = self.text if self.token_id is None else self.token_id
-        return next((each.rank for each in self.among.best if each.name == name), None)
+        return self.among.rank_of(self.text, self.token_id)
 
 
 def piece_of(choice: Mapping[str, Any], n: int, engine: str) -> list[Piece]:

@@ -51,8 +51,14 @@ def _with_id(place: Mapping[str, Mapping[str, Any]] | None) -> PromptToken:
     own = found[0]
     ranked = sorted(found, key=lambda each: each.rank)
     # The token's own stands beside the most probable ones when it is none of them.
-    best = tuple(each for number, each in enumerate(ranked, start=1) if each.rank == number)
-    return PromptToken(own.text, own.token_id, own.log_prob, own.rank, Candidates(best, len(best)))
+    best = [each for number, each in enumerate(ranked, start=1) if each.rank == number]
+    foreseen = Candidates(
+        tuple(each.log_prob for each in best),
+        tuple(each.token_id for each in best),
+        tuple(each.text for each in best),
+        len(best),
+    )
+    return PromptToken(own.text, own.token_id, own.log_prob, own.rank, foreseen)
 
 
 def in_order(told: Mapping[str, Sequence[Any]], count: int, n: int) -> tuple[PromptToken, ...]:
@@ -98,6 +104,4 @@ def _rows(told: Mapping[str, Sequence[Any]], count: int) -> list[tuple[Any, Any,
 
 
 def _rank(foreseen: Candidates | None, name: str) -> int | None:
-    if foreseen is None:
-        return None
-    return next((each.rank for each in foreseen.best if each.text == name), None)
+    return None if foreseen is None else foreseen.rank_of(name)

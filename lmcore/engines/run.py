@@ -20,7 +20,7 @@ from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Piece, Sampler
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class ServedNode:
     """One token of the tree; the root stands for the whole prompt.
 
@@ -29,22 +29,22 @@ class ServedNode:
         piece: the token and what it was among; None for the root.
         sampler: what it was drawn with; None for the root and for a token taken by hand.
         children: what followed, in the order it came.
+        depth: how many tokens after the prompt this is.
     """
 
     parent: ServedNode | None
     piece: Piece | None = None
     sampler: Sampler | None = None
     children: list[ServedNode] = field(default_factory=list, repr=False)
+    depth: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.depth = 0 if self.parent is None else self.parent.depth + 1
 
     @property
     def by_hand(self) -> bool:
         """Whether the reader took it."""
         return self.piece is not None and self.sampler is None
-
-    @property
-    def depth(self) -> int:
-        """How many tokens after the prompt this is."""
-        return len(self.path())
 
     def path(self) -> list[ServedNode]:
         """Return the nodes from the first token after the prompt to this one."""

@@ -47,6 +47,8 @@ def visible(text: bytes | str) -> str:
 
 
 def _visible_characters(text: str) -> str:
+    if text.isascii() and text.isprintable():  # most tokens, in a tenth of the time
+        return text.replace(" ", _MARKS[" "])
     shown: list[str] = []
     stacked = 0
     for character in text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 import lmcore
 from lmcore.distribution import log_softmax, rank
 from lmcore.engines.agreement import agreement
+from lmcore.engines.candidates import candidates
 from lmcore.engines.config import EngineConfig
 from lmcore.engines.engine import Engine
 from lmcore.engines.pieces import Sampler
@@ -171,3 +173,11 @@ def test_the_beginning_of_a_text_is_what_the_model_saw_up_to_there(engine, lm, t
         expected = log_softmax(lm(ids[:count])[-1]).max().item()
         assert engine.next(prompt, 1).best[0].log_prob == pytest.approx(expected, abs=1e-4)
     assert told == len(ids) if engine.capabilities.takes_ids else told >= 2
+
+
+def test_the_candidates_of_a_long_run_are_not_walked_when_garbage_is_collected() -> None:
+    found = candidates({f"token_id:{n}": -float(n) for n in range(20)}, 20)
+    gc.collect()
+    assert not any(gc.is_tracked(column) for column in (found.log_probs, found.token_ids, found.texts))
+    assert [(each.rank, each.token_id) for each in found.best] == [(n + 1, n) for n in range(20)]
+    assert found.rank_of("", 7) == 8 and found.rank_of("", 99) is None

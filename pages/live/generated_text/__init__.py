@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
@@ -56,7 +56,7 @@ def generated_text(
         if on_select and isinstance(index, int) and 0 <= index < len(tokens):
             on_select(index)
 
-    shown = [{**asdict(token), "token": "?" if token.kind == "next" else visible(token.token)} for token in tokens]
+    shown = [{**vars(token), "token": "?" if token.kind == "next" else visible(token.token)} for token in tokens]
     part("generated_text", _HTML, ["../chips.js"])(
         key=key,
         data={"tokens": shown, "label": label, "selected": selected, "selectable": on_select is not None},

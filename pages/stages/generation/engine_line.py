@@ -53,7 +53,8 @@ def _draw(run: EngineRun, was_running: bool) -> None:
     node = run.node  # read first: a run moves on, and the branch in view goes at least as far
     path = run.tip.path()
     tokens = [TextToken(run.prompt_text.encode("utf-8", "surrogatepass"), _("prompt"), kind="prompt")]
-    tokens += [_token(step, index >= node.depth) for index, step in enumerate(path)]
+    hint = _("P {p}, rank {rank}, {bits}")
+    tokens += [_token(step, step.depth > node.depth, hint) for step in path]
     selected = _selected(run, path)
     generated_text(
         tokens,
@@ -78,18 +79,17 @@ def _selected(run: EngineRun, path: list[ServedNode]) -> ServedNode | None:
     return run.node if run.node.parent is not None else path[0] if path else None
 
 
-def _token(step: ServedNode, ahead: bool) -> TextToken:
+def _token(step: ServedNode, ahead: bool, hint: str) -> TextToken:
     assert step.piece is not None
     kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
     label = token_label(step).encode()
     if step.piece.log_prob is None:
         return TextToken(label, "?", 0.0, _("its probability is not told"), kind)
     bits = -step.piece.log_prob / math.log(2)
-    rank = f"{step.piece.rank:,}" if step.piece.rank else _("beyond {n}").format(n=len(step.piece.among.best))
-    hint = _("P {p}, rank {rank}, {bits}").format(
-        p=fmt_probability(math.exp(step.piece.log_prob)), rank=rank, bits=fmt_bits(bits)
-    )
-    return TextToken(label, f"{bits:.1f}", min(max(bits / FULL_COLOUR_BITS, 0.0), 1.0), hint, kind)
+    found = step.piece.rank
+    rank = f"{found:,}" if found else _("beyond {n}").format(n=len(step.piece.among))
+    told = hint.format(p=fmt_probability(math.exp(step.piece.log_prob)), rank=rank, bits=fmt_bits(bits))
+    return TextToken(label, f"{bits:.1f}", min(max(bits / FULL_COLOUR_BITS, 0.0), 1.0), told, kind)
 
 
 def _status(run: EngineRun, running: bool) -> None:

@@ -121,7 +121,7 @@ def candidate_labels(engine: Engine, found: Candidates) -> list[str]:
 def _next(engine: Engine, asked: Asked, n: int) -> None:
     found = asked.following
     labels = engines.ask(engine, ("labels", found), lambda: candidate_labels(engine, found))
-    probs = [math.exp(each.log_prob) for each in found.best]
+    probs = [math.exp(log_prob) for log_prob in found.log_probs]
     page.figure(
         figures.next_tokens(labels, probs, None, ("", ""), None),
         "next-tokens",
@@ -132,14 +132,14 @@ def _next(engine: Engine, asked: Asked, n: int) -> None:
             rest=fmt_probability(max(0.0, 1 - sum(probs)))
         )
     )
-    if len(found.best) < n:
+    if len(found) < n:
         _say_merged(engine)
     frame = pd.DataFrame(
         {
-            _("Rank"): [each.rank for each in found.best],
+            _("Rank"): range(1, len(found) + 1),
             _("Token"): labels,
-            "id": pd.array([each.token_id for each in found.best], dtype="Int64"),
-            "ln P": [each.log_prob for each in found.best],
+            "id": pd.array(found.token_ids, dtype="Int64"),
+            "ln P": found.log_probs,
             "P": probs,
         }
     )
@@ -217,7 +217,7 @@ def table(asked: Asked) -> tuple[pd.DataFrame, str, dict[str, str]]:
     }
     for n in range(3):
         best = [
-            each.foreseen.best[n] if each.foreseen is not None and n < len(each.foreseen.best) else None
+            each.foreseen.best[n] if each.foreseen is not None and n < len(each.foreseen) else None
             for each in asked.tokens
         ]
         columns[_("Foreseen {n}").format(n=n + 1)] = [

@@ -174,12 +174,12 @@ def _say_what_is_known(
         + " "
         + _("None of them is more probable than the last one told, and that bounds what they can do.")
     )
-    if len(found.best) < asked:
+    if len(found) < asked:
         st.caption(
             _(
                 "Of {asked} asked for, only the first {n} can be told apart: {name} names tokens by their text, and "
                 "parts of characters have the same one."
-            ).format(asked=asked, n=len(found.best), name=name)
+            ).format(asked=asked, n=len(found), name=name)
         )
     if facts.processed:
         st.warning(_("This server's log-probabilities follow the temperature it is sent; they are asked for at T = 1."))
