@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -301,3 +302,18 @@ def test_the_diagram_has_the_norms_that_follow_attention_and_mlp() -> None:
     block = diagram(config, 5, 0, None, "residual", "Block 0").block
     assert [node.name for node in block.attention] == ["attn_norm", "attn", "attn.out", "attn_post_norm"]
     assert [node.name for node in block.mlp] == ["mlp_norm", "mlp", "mlp.out", "mlp_post_norm"]
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        ({"position_encoding": "rope"}, "RoPE: q, k rotated"),
+        ({"position_encoding": "rope", "qk_norm": True}, "q, k: RMSNorm, RoPE"),
+        ({"position_encoding": "alibi"}, "ALiBi: bias on scores"),
+        ({"position_encoding": "learned"}, ""),
+    ],
+)
+def test_the_diagram_says_what_is_done_to_queries_and_keys(options: dict[str, Any], note: str) -> None:
+    config = ModelConfig(vocab_size=50, d_model=16, n_layers=1, n_heads=4, context_length=9, **options)
+    block = diagram(config, 5, 0, None, "attention", "Block 0").block
+    assert next(node.note for node in block.attention if node.name == "attn") == note

@@ -108,6 +108,8 @@ def _heads_shape(config: ModelConfig, length: int) -> str:
 
 
 def _position_note(config: ModelConfig) -> str:
+    if config.qk_norm and config.position_encoding == "rope":
+        return "q, k: RMSNorm, RoPE"
     return {
         "rope": "RoPE: q, k rotated",
         "alibi": "ALiBi: bias on scores",
