@@ -54,6 +54,12 @@ def test_the_second_start_reads_the_copy_and_is_the_same(source, cache, dtype):
     assert second.model.head.weight is second.model.token_embedding.weight
 
 
+def test_the_tensors_of_the_copy_begin_at_a_line_of_the_processors_cache(source, cache):
+    load(source)
+    (file,) = cache.glob("*/model.safetensors")
+    assert (8 + int.from_bytes(file.read_bytes()[:8], "little")) % 64 == 0
+
+
 @pytest.mark.parametrize("broken", ["model.safetensors", "model.json"])
 @pytest.mark.parametrize("how", ["cut", "flipped", "gone"])
 def test_a_broken_copy_is_replaced(source, cache, broken, how):
