@@ -96,19 +96,19 @@ class Attention(nn.Module):
 
     def _split(self, x: Tensor, n_heads: int) -> Tensor:
         """[..., S, n_heads * d_head] -> [..., n_heads, S, d_head]."""
-        return x.unflatten(-1, (n_heads, self.d_head)).transpose(-3, -2)
+        return x.view(*x.shape[:-1], n_heads, self.d_head).transpose(-3, -2)
 
     def _by_group(self, x: Tensor) -> Tensor:
         """[..., H, S, n] -> [..., G, H/G * S, n]: the query heads of a group side by side, k and v not repeated."""
         if self.n_kv_heads == self.n_heads:
             return x
-        return x.unflatten(-3, (self.n_kv_heads, -1)).flatten(-3, -2)
+        return x.reshape(*x.shape[:-3], self.n_kv_heads, -1, x.shape[-1])
 
     def _by_head(self, x: Tensor) -> Tensor:
         """[..., G, H/G * S, n] -> [..., H, S, n], the way back."""
         if self.n_kv_heads == self.n_heads:
             return x
-        return x.unflatten(-2, (self.n_heads // self.n_kv_heads, -1)).flatten(-4, -3)
+        return x.reshape(*x.shape[:-3], self.n_heads, -1, x.shape[-1])
 
 
 def mask(scores: Tensor, hidden: Tensor | None) -> Tensor:
