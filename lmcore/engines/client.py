@@ -29,7 +29,8 @@ LONGEST_PAUSE = 5.0  # also when the server asks for more: a reader waits
 CONNECT_SECONDS = 5.0
 _PASSING = frozenset({429, 500, 502, 503, 504})  # states of a server that may be over when it is asked again
 _MAX_CONNECTIONS = 512  # a lecture's worth of streams at once
-_CONTEXT = ("context", "maximum length", "max_model_len", "too long")  # how servers word it
+# How servers word it; vLLM the last way where the text alone fills it.
+_CONTEXT = ("context", "maximum length", "max_model_len", "too long", "max_tokens must be at least 1")
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from lmcore.engines.candidates import Candidates, candidates, choice_of, log_probs_of
@@ -142,12 +143,8 @@ class Engine:
 
     def texts(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each token alone; "" where it is none, or the server cannot be asked."""
-        row = self.capabilities.tokenizer
-        missing = [token_id for token_id in dict.fromkeys(ids) if token_id not in self._texts]
-        if missing and row is not None:
-            for token_id, text in zip(missing, submit(self._detokenized(missing)).result(), strict=True):
-                if len(self._texts) < _KEPT_TEXTS:
-                    self._texts[token_id] = text
+        if self.capabilities.tokenizer is not None and any(token_id not in self._texts for token_id in ids):
+            submit(self._learn(ids)).result()
         return [self._texts.get(token_id, "") for token_id in ids]
 
     def draw(self, prompt: Prompt, sampler: Sampler, n: int) -> list[Piece]:
@@ -180,7 +177,7 @@ class Engine:
                     choice = choice_of(event, self.name)
                     if choice.get("logprobs") is None and not choice.get("text"):
                         continue  # the last event of some servers only says why the text ended
-                    for piece in piece_of(choice, n, self.name):
+                    for piece in await self._apart(piece_of(choice, n, self.name)):
                         if not take(piece):
                             return count
                         count += 1
@@ -206,14 +203,32 @@ class Engine:
             written = None
         return server_tokens(text, ids, written, self.texts(ids), lambda some: submit(self._text_of(some)).result())
 
-    async def _detokenized(self, ids: Sequence[int]) -> list[str]:
+    async def _apart(self, pieces: list[Piece]) -> list[Piece]:
+        """Give tokens that came in one event each its own text, where theirs make up the event's."""
+        ids = [piece.token_id for piece in pieces if piece.token_id is not None]
+        if len(pieces) < 2 or len(ids) < len(pieces) or self.capabilities.tokenizer is None:
+            return pieces
+        try:
+            await self._learn(ids)
+        except EngineError:  # the event's text is enough to go on with
+            return pieces
+        texts = [self._texts.get(token_id, "") for token_id in ids]
+        if "".join(texts) != "".join(piece.text for piece in pieces):  # parts of characters
+            return pieces
+        return [replace(piece, text=text) for piece, text in zip(pieces, texts, strict=True)]
+
+    async def _learn(self, ids: Sequence[int]) -> None:
+        """Ask for the text of each token that is not known yet."""
+        missing = [token_id for token_id in dict.fromkeys(ids) if token_id not in self._texts]
         room = asyncio.Semaphore(_AT_ONCE)
 
         async def text_of(token_id: int) -> str:
             async with room:
                 return await self._text_of([token_id])
 
-        return list(await asyncio.gather(*map(text_of, ids)))
+        for token_id, text in zip(missing, await asyncio.gather(*map(text_of, missing)), strict=True):
+            if len(self._texts) < _KEPT_TEXTS:
+                self._texts[token_id] = text
 
     async def _text_of(self, ids: Sequence[int]) -> str:
         row = self.capabilities.tokenizer

@@ -213,6 +213,14 @@ class EngineRun:
                 "model changed", f"{self.engine.name}: this text is the former model's, and another one answers now."
             )
 
+    def _room(self) -> int:
+        """How many tokens the server can still append, at least one: where there is no room, it says so itself.
+
+        Asked for more, it ends the stream where its context is full, as if the text had ended there.
+        """
+        length = self.engine.capabilities.context_length
+        return max(length - len(self._prompt_at(self.node)), 1) if length else self.max_new_tokens
+
     def _begin_stream(self, stopping: threading.Event, most: int) -> Future[int]:
         """Ask for a stream whose tokens are appended as they come, as long as this run is wanted."""
         reference, sampler = weakref.ref(self), self._sampler_at(self.node)
@@ -257,13 +265,15 @@ def _run(reference: weakref.ref[EngineRun], stopping: threading.Event, most: int
         try:
             run._check()
             if run.by_ids and most > 1:
-                future = run._begin_stream(stopping, most)
+                asked = min(most, run._room())
+                future = run._begin_stream(stopping, asked)
                 del run  # while the server draws nothing here refers to it
                 count = future.result()
                 run = reference()
-                if run is not None and count < most and not stopping.is_set():
+                if run is not None and count < asked and not stopping.is_set():
                     run.ended = run.node
-                return
+                most -= asked
+                continue
             sampler = run._sampler_at(run.node)
             drawn = run.engine.draw(run._prompt_at(run.node), sampler, run.n)
             if not drawn:

@@ -36,6 +36,20 @@ class ServerTokens:
         """Whether the tokens' texts, joined, are the text again."""
         return "".join(self.shared) == self.text
 
+    @property
+    def labels(self) -> tuple[bytes | str, ...]:
+        """What to call each token: its bytes; where they are not told, which part of what it shares; "" without either.
+
+        >>> server_tokens("好", [1, 2], None, ["", ""], lambda ids: "好" if len(ids) == 2 else "").labels
+        ('⟨好·1/2⟩', '⟨好·2/2⟩')
+        """
+        labels: list[bytes | str] = []
+        for (first, end), shared in zip(self.groups, self.shared, strict=True):
+            for number, token in enumerate(self.tokens[first:end], start=1):
+                part = f"⟨{shared}·{number}/{end - first}⟩" if shared else ""
+                labels.append(token if token is not None else part)
+        return tuple(labels)
+
 
 def is_part(text: str) -> bool:
     """Whether a token's text, as a server writes it alone, is no whole character."""

@@ -16,6 +16,7 @@ import torch
 
 import lmcore
 from lmcore.distribution import log_softmax
+from lmcore.tokenizer.byte_alphabet import CHARACTER_OF_BYTE
 
 KEY = "sk-very-secret-0987654321"
 
@@ -42,6 +43,7 @@ class Behaviour:
         faults_left: how often it is wrong; after that it is well.
         after: how many tokens of a stream come before it is wrong.
         seconds_per_token: how long a token takes.
+        together: how many tokens one event of a stream holds, as vLLM's do when it is ahead of its own socket.
         asked: every completion it was asked for.
         at_work: how many completions it is computing.
     """
@@ -58,6 +60,7 @@ class Behaviour:
     faults_left: int = 10**9
     after: int = 3
     seconds_per_token: float = 0.0
+    together: int = 1
     asked: list[dict[str, Any]] = field(default_factory=list)
     at_work: int = 0
 
@@ -113,7 +116,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         tokenizer = self.lm.tokenizer
         if self.path == "/tokenize" and self.behaviour.names == "id":
-            self._send({"tokens": tokenizer.encode(body["prompt"]).ids})
+            found = tokenizer.encode(body["prompt"])
+            written = ["".join(map(CHARACTER_OF_BYTE.__getitem__, token)) for token in found.tokens]
+            self._send({"tokens": found.ids, "token_strs": written if body.get("return_token_strs") else None})
         elif self.path == "/detokenize" and self.behaviour.names == "id":
             self._send({"prompt": tokenizer.decode_bytes(body["tokens"]).decode("utf-8", "replace")})
         elif self.path == "/extras/tokenize" and self.behaviour.names == "text":
@@ -203,11 +208,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._send({"error": {"message": f"Requested {asked}, which is greater than max allowed"}}, 400)
             return
         asked = lm.config.vocab_size if asked < 0 else asked
+        room = lm.config.context_length - len(ids)
+        if room < 1:
+            words = "max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)"  # vLLM's, with 1 asked for
+            self._send({"error": {"message": words}}, 400)
+            return
         settings = lmcore.SamplingSettings(
             temperature=body.get("temperature", 1.0), top_p=body.get("top_p", 1.0), top_k=body.get("top_k") or None,
             seed=body.get("seed", 0),
         )  # fmt: skip
-        steps = lmcore.generate(lm, ids, settings, max_new_tokens=body.get("max_tokens", 16))
+        steps = lmcore.generate(lm, ids, settings, max_new_tokens=min(body.get("max_tokens", 16), room))
         if body.get("stream"):
             self._stream(steps, asked, settings.temperature, fault)
             return
@@ -233,7 +243,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
-        stream = lmcore.TextStream()
+        stream, text = lmcore.TextStream(), ""
+        logprobs: dict[str, list[Any]] = {"tokens": [], "token_logprobs": [], "top_logprobs": []}
         for number, step in enumerate(steps):
             time.sleep(self.behaviour.seconds_per_token)
             if number == self.behaviour.after and fault.startswith("stream"):
@@ -244,9 +255,12 @@ class _Handler(BaseHTTPRequestHandler):
                 elif fault == "stream slow":
                     time.sleep(3)
                 return  # "stream broken": the connection closes without a word
-            logprobs: dict[str, list[Any]] = {"tokens": [], "token_logprobs": [], "top_logprobs": []}
             self._add(logprobs, step.token_id, step.logits, asked, temperature)
-            event = {"choices": [{"text": stream.push(step.token), "logprobs": logprobs}]}
+            text += stream.push(step.token)
+            if len(logprobs["tokens"]) < self.behaviour.together:
+                continue
+            event = {"choices": [{"text": text, "logprobs": logprobs}]}
+            logprobs, text = {name: [] for name in logprobs}, ""
             self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
             self.wfile.flush()
         self.wfile.write(b"data: [DONE]\n\n")

@@ -141,6 +141,15 @@ def test_what_a_server_draws_is_kept_with_what_it_was_among(engine, lm):
     assert len(pieces[0].among.best) + pieces[0].among.merged == 5
 
 
+def test_tokens_that_come_in_one_event_have_each_its_own_text(lm):
+    with serving(Behaviour(together=3)) as base_url:
+        engine, pieces = Engine(EngineConfig("Tiny", base_url, "tiny")), []
+        engine.stream(engine.prompt("The king"), Sampler(seed=3), 5, 6, lambda piece: not pieces.append(piece)).result()
+        engine.close()
+    assert len(pieces) == 6
+    assert [piece.text.encode() for piece in pieces] == [lm.tokenizer.token_bytes(piece.token_id) for piece in pieces]
+
+
 def test_every_setting_is_sent_so_that_no_default_is_at_work():
     behaviour = Behaviour()
     with serving(behaviour) as base_url:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import lmcore
 from lmcore.engines import client as client_module
 from lmcore.engines.config import EngineConfig
 from lmcore.engines.engine import Engine
@@ -128,6 +129,18 @@ def test_a_key_and_an_address_are_in_no_error_and_no_log(monkeypatch, caplog, fa
         for said in (str(error), error.detail, repr(error), str(refused), repr(config), caplog.text):
             assert KEY not in said and "sk-another" not in said and "Bearer" not in caplog.text
         assert "10.1.2.3" not in str(error) and base_url not in str(error) and base_url not in repr(config)
+
+
+def test_a_full_context_is_not_taken_for_the_end_of_the_text(engine):
+    room = 3
+    ids = lmcore.load("small-world").tokenizer.encode("The king").ids
+    run = EngineRun(engine, "The king")
+    run.prompt = (ids * engine.capabilities.context_length)[: engine.capabilities.context_length - room]
+    run.sampler = Sampler(seed=1)
+    run.start()
+    assert run.wait(20)
+    assert run.node.depth == room and run.ended is None
+    assert run.error is not None and run.error.kind == "context too long"
 
 
 @pytest.mark.parametrize(
