@@ -11,16 +11,18 @@ from pages.common import engines, link
 from pages.common.text import _, visible
 
 
-def of(engine: Engine, log_probs: bool = False) -> Capabilities:
+def of(engine: Engine, log_probs: bool = False, check: bool = True) -> Capabilities:
     """Return what an engine can do, and show it: asked when it was not yet, and that it serves the model it did.
 
     Args:
         engine: which one.
         log_probs: the page is about log-probabilities; where there are none, say so and stop it.
+        check: ask now and then whether it still serves that model; not where the page has something to show without.
     """
 
     def ask() -> Capabilities:
-        engine.check()
+        if check:
+            engine.check()
         return engine.capabilities
 
     found = engines.ask(engine, "capabilities", ask)

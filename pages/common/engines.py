@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from lmcore.engines.config import EngineConfig, configured
@@ -154,7 +155,17 @@ def say(engine: Engine, error: EngineError) -> None:
     }
     st.error(sentences[error.kind].format(name=f"**{engine.name}**", seconds=f"{engine.config.timeout:g}"))
     if error.detail:
-        st.code(visible(error.detail), language=None, wrap_lines=True)
+        st.code(readable(error.detail), language=None, wrap_lines=True)
+
+
+def readable(text: str) -> str:
+    """Return a longer text for `st.code`: its spaces and lines as they are, nothing else in it hidden."""
+    return "\n".join(visible(line).replace("␣", " ") for line in text.split("\n"))
+
+
+def without_empty_ids(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without its column of ids, where the server names no token by its id."""
+    return frame.drop(columns="id") if frame["id"].isna().all() else frame
 
 
 def needs_a_local_model(name: str) -> NoReturn:

@@ -15,6 +15,7 @@ from lmcore.engines.config import FILE_VARIABLE
 from pages.common import engines
 from pages.locale.catalogues import translations
 from tests.engines.small_server import KEY, Behaviour, serving
+from tests.pages.generation_page import text_part
 from tests.pages.shown import figures, printed, tables, told
 from tests.pages.test_app import run
 
@@ -115,6 +116,22 @@ def test_the_tokens_are_the_tokenizers():
     frame = tables(app)[0]
     assert frame["id"].tolist() == expected.ids
     assert printed(app.code[0].value).splitlines()[0] == str(tuple(expected.ids))
+
+
+def test_a_part_of_a_character_is_called_by_the_character_it_is_of(behaviour):
+    behaviour.names, behaviour.late = "text", True
+    ids = lmcore.load("small-world").tokenizer.encode("a龘").ids
+    for page in ("tokenization", "logits"):
+        frame = tables(run(page, lang="zh", model="Tiny", prompt="a龘"))[0]
+        assert frame["id"].tolist() == ids
+        assert frame["词元"].tolist() == ["a", *(f"⟨龘·{n}/3⟩" for n in (1, 2, 3))]
+
+
+@pytest.mark.parametrize(("names", "parts"), [("id", ["⟨e4 b8⟩", "⟨81⟩"]), ("text", ["⟨丁·1/2⟩", "⟨丁·2/2⟩"])])
+def test_the_bytes_of_a_part_of_a_character_are_made_visible_once(behaviour, names, parts):
+    behaviour.names, behaviour.late = names, names == "text"
+    app = run("logits", lang="zh", model="Tiny", prompt="a丁")
+    assert [each["token"] for each in text_part(app)] == ["a", *parts] == tables(app)[0]["词元"].tolist()
 
 
 def test_every_position_is_scored_as_the_model_does():
@@ -228,6 +245,20 @@ def test_a_generation_steps_runs_and_branches(behaviour, names):
         ids = lm.tokenizer.encode(text).ids
     log_probs = log_softmax(lm(ids)[-1])
     assert step.piece.among.best[0].log_prob == pytest.approx(float(log_probs.max()), abs=1e-4)
+
+
+def test_what_was_drawn_is_shown_while_the_server_is_away(behaviour):
+    app = run("generation", lang="en", model="Tiny", prompt="The king", max_new_tokens="4")
+    press(app, "run")
+    drawn = text_part(app)
+    assert len(drawn) == 5
+    behaviour.fault, engines.find("Tiny")._checked = "500", 0.0  # it is time to check the model again
+    app.run()
+    assert not app.error and text_part(app) == drawn
+    app.slider(key="max_new_tokens").set_value(8).run()
+    press(app, "step")
+    assert [error.value for error in app.error] == ["**Tiny** failed at this request; nothing is lost, try again."]
+    assert text_part(app) == drawn
 
 
 def test_a_stream_that_breaks_off_is_said_and_its_text_kept(behaviour):

@@ -44,7 +44,7 @@ def show(engine: Engine) -> None:
         _("The server draws one token after the other; what it drew from is kept, and another one can be taken."),
     )
     text = require_text()
-    facts = engine_facts.of(engine, log_probs=True)
+    facts = engine_facts.of(engine, log_probs=True, check=False)  # a run checks: what was drawn is shown without
     page.equation(r"t_{n+1} \sim \mathrm{reshape}\big(P(\cdot \mid t_1, \dots, t_n)\big)")
     run = current(engine, text)
     left, right = page.workbench()

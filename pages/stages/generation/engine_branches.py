@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore.engines.run import EngineRun, ServedNode
-from pages.common import page
+from pages.common import engines, page
 from pages.common.text import _, markdown_literal
 from pages.figures import theme
 from pages.figures.generation.tree import Path, tree
@@ -27,7 +27,9 @@ def show(run: EngineRun) -> None:
             _row(run, number, leaf, leaf in tip.lineage() or tip in leaf.lineage())
     if node.parent is not None:
         st.subheader(_("The numbers"), anchor=False)
-        page.numbers_table(table(node), "engine-generation", {"P": "probability", "ln P": "logit"})
+        page.numbers_table(
+            engines.without_empty_ids(table(node)), "engine-generation", {"P": "probability", "ln P": "logit"}
+        )
 
 
 def table(node: ServedNode) -> pd.DataFrame:

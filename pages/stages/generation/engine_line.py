@@ -64,8 +64,7 @@ def _draw(run: EngineRun, was_running: bool) -> None:
         on_select=lambda index: st.session_state.update({SELECTED: path[index - 1] if index else None}),
     )
     _status(run, running)
-    lines = [visible(part).replace("␣", " ") for part in (run.prompt_text + run.text(node)).split("\n")]
-    st.code("\n".join(lines), language=None, wrap_lines=True)
+    st.code(engines.readable(run.prompt_text + run.text(node)), language=None, wrap_lines=True)
     if was_running and not running:
         st.rerun()  # the buttons and the branches have to know
     if selected is not None and not running:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +13,7 @@ from lmcore.engines.candidates import Candidates
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine, Prompt
 from lmcore.engines.prompt_scores import PromptToken
+from lmcore.engines.tokens import is_part
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _, visible
 from pages.figures import logits as figures
@@ -22,6 +23,7 @@ from pages.stages.logits import engine_same_weights
 from pages.stages.tokenization.common import require_text
 
 FULL_COLOUR_BITS = 16.0
+UNKNOWN = "⟨…⟩"  # stands for a part of a character whose bytes are not told
 ASKED = 20  # most probable tokens at each position: a server that names tokens by text scores no others
 CODE = """
 from lmcore.engines.config import configured
@@ -38,11 +40,11 @@ engine.close()
 
 @dataclass(frozen=True)
 class Asked:
-    """A prompt's scores, and a label for each of its tokens and candidates."""
+    """A prompt's scores, and a label for each of its tokens: "" for a part of a character whose bytes are not told."""
 
     tokens: tuple[PromptToken, ...]
     following: Candidates
-    labels: list[str]
+    labels: list[bytes | str]
 
 
 def show(engine: Engine) -> None:
@@ -88,42 +90,44 @@ def scores(engine: Engine, facts: Capabilities, text: str, n: int) -> Asked:
     def ask() -> Asked:
         prompt: Prompt = engine.prompt(text)
         tokens, following = engine.prompt_scores(prompt, n)
-        labels = [visible(each.text) for each in tokens]
+        labels: list[bytes | str] = [each.text for each in tokens]
         if facts.tokenizer is not None:
             found = engine.tokenize(text)
             if len(found.ids) == len(tokens):
-                labels = [
-                    visible(known if known is not None else told) or label
-                    for known, told, label in zip(found.tokens, found.texts, labels, strict=True)
-                ]
-        return Asked(tokens, following, [label or part_label() for label in labels])
+                labels = list(found.labels)
+                tokens = tuple(replace(each, token_id=i) for each, i in zip(tokens, found.ids, strict=True))
+        return Asked(tokens, following, labels)
 
     return engines.ask(engine, ("logits page", text, n), ask)
 
 
-def part_label() -> str:
-    """Return what stands for a token that is only a part of a character and whose bytes are not told."""
-    return _("⟨part of a character⟩")
+def shown(label: bytes | str, token_id: int | None = None) -> str:
+    """Return a token's label to be read; of a part of a character whose bytes are not told its id, or an ellipsis."""
+    if isinstance(label, str) and is_part(label):
+        return UNKNOWN if token_id is None else f"⟨{token_id}⟩"
+    return visible(label)
 
 
 def candidate_labels(engine: Engine, found: Candidates) -> list[str]:
-    """Return a label for each candidate: its text, its id where there is one."""
-    ids = [each.token_id for each in found.best if each.token_id is not None]
-    texts = dict(zip(ids, engine.texts(ids), strict=True))
-    labels = []
-    for each in found.best:
-        text = texts.get(each.token_id, "") if each.token_id is not None else each.text
-        shown = visible(text) if text and "\ufffd" not in text else part_label()
-        labels.append(shown if each.token_id is None else f"{shown} · {each.token_id}")
-    return labels
+    """Return the text of each candidate to be read, asking for what is not known."""
+    ids = [token_id for token_id in found.token_ids if token_id is not None]
+    told = engines.ask(engine, ("texts", tuple(ids)), lambda: engine.texts(ids)) if ids else []
+    texts = dict(zip(ids, told, strict=True))
+    return [shown(each.text if each.token_id is None else texts[each.token_id]) for each in found.best]
+
+
+def named(labels: list[str], found: Candidates) -> list[str]:
+    """Return the labels of candidates with their ids, where there are ids: of a picture that has no column for them."""
+    ids = found.token_ids
+    return [label if i is None else f"{label} · {i}" for label, i in zip(labels, ids, strict=True)]
 
 
 def _next(engine: Engine, asked: Asked, n: int) -> None:
     found = asked.following
-    labels = engines.ask(engine, ("labels", found), lambda: candidate_labels(engine, found))
+    labels = candidate_labels(engine, found)
     probs = [math.exp(log_prob) for log_prob in found.log_probs]
     page.figure(
-        figures.next_tokens(labels, probs, None, ("", ""), None),
+        figures.next_tokens(named(labels, found), probs, None, ("", ""), None),
         "next-tokens",
         _("Bars: the probability of the most probable next tokens."),
     )
@@ -143,7 +147,7 @@ def _next(engine: Engine, asked: Asked, n: int) -> None:
             "P": probs,
         }
     )
-    page.numbers_table(frame, "next-tokens", {"P": "probability", "ln P": "logit"})
+    page.numbers_table(engines.without_empty_ids(frame), "next-tokens", {"P": "probability", "ln P": "logit"})
 
 
 def _say_merged(engine: Engine) -> None:
@@ -169,7 +173,7 @@ def _every(engine: Engine, asked: Asked) -> None:
         right.metric(_("Perplexity"), f"{math.exp(loss):.3f}", help="exp(loss)")
         page.figure(
             figures.surprisal(
-                asked.labels[1:],
+                [shown(label) for label in asked.labels[1:]],
                 [-value / math.log(2) for value in known],
                 None,
                 ("", ""),
@@ -186,20 +190,22 @@ def _every(engine: Engine, asked: Asked) -> None:
             ).format(name=f"**{engine.name}**", known=len(known), n=len(told))
         )
     st.subheader(_("Every position"), anchor=False)
-    page.numbers_table(*table(asked))
+    frame, filename, formats = table(asked)
+    page.numbers_table(engines.without_empty_ids(frame), filename, formats)
 
 
 def _coloured(asked: Asked) -> None:
     hint, unknown = _("P {p}, rank {rank}, {bits}"), _("not told")
-    shown = [TextToken(asked.labels[0].encode(), kind="prompt")]
-    for token, label in zip(asked.tokens[1:], asked.labels[1:], strict=True):
+    first, *labels = [label if isinstance(label, bytes) else shown(label).encode() for label in asked.labels]
+    text = [TextToken(first, kind="prompt")]
+    for token, label in zip(asked.tokens[1:], labels, strict=True):
         if token.log_prob is None:
-            shown.append(TextToken(label.encode(), "?", 0.0, unknown))
+            text.append(TextToken(label, "?", 0.0, unknown))
             continue
         bits = -token.log_prob / math.log(2)
         told = hint.format(p=fmt_probability(math.exp(token.log_prob)), rank=f"{token.rank:,}", bits=fmt_bits(bits))
-        shown.append(TextToken(label.encode(), f"{bits:.1f}", min(bits / FULL_COLOUR_BITS, 1.0), told))
-    generated_text(shown, key="engine.coloured", label=_("The coloured text"))
+        text.append(TextToken(label, f"{bits:.1f}", min(bits / FULL_COLOUR_BITS, 1.0), told))
+    generated_text(text, key="engine.coloured", label=_("The coloured text"))
     st.caption(
         _("The fuller the colour, the more bits the token surprised by; full is {n:g} bits.").format(n=FULL_COLOUR_BITS)
     )
@@ -209,7 +215,7 @@ def table(asked: Asked) -> tuple[pd.DataFrame, str, dict[str, str]]:
     """Return one row a position, the file's name, and the columns' formats."""
     columns: dict[str, Sequence[object]] = {
         _("Position"): range(len(asked.tokens)),
-        _("Token"): asked.labels,
+        _("Token"): [shown(label) for label in asked.labels],
         "id": pd.array([each.token_id for each in asked.tokens], dtype="Int64"),
         _("Rank"): pd.array([each.rank for each in asked.tokens], dtype="Int64"),
         "P": [math.nan if each.log_prob is None else math.exp(each.log_prob) for each in asked.tokens],
@@ -221,7 +227,7 @@ def table(asked: Asked) -> tuple[pd.DataFrame, str, dict[str, str]]:
             for each in asked.tokens
         ]
         columns[_("Foreseen {n}").format(n=n + 1)] = [
-            "" if each is None else visible(each.text) or part_label() for each in best
+            "" if each is None else shown(each.text, each.token_id) for each in best
         ]
         columns[f"P {n + 1}"] = [math.nan if each is None else math.exp(each.log_prob) for each in best]
     formats = {name: "probability" for name in columns if name == "P" or name.startswith("P ")}

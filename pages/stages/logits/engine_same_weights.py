@@ -16,6 +16,7 @@ from pages.figures import logits as figures
 from pages.figures.theme import fmt_probability
 
 N = 20
+LEAST_SEEN = 0.001  # a smaller difference of ln P is hardly one of the percentages shown
 CODE = """
 import lmcore
 from lmcore.distribution import log_softmax
@@ -80,22 +81,26 @@ def _picture(found: Agreement, name: str, engine: Engine) -> None:
         _("Bars: the probability of each of the most probable next tokens, by the local model and by the engine."),
     )
     left, right, _rest = st.columns(3)
+    small = found.largest_difference < LEAST_SEEN
     left.metric(
         _("Largest difference of ln P"),
-        f"{found.largest_difference:.4f}",
+        f"{found.largest_difference:{'.1e' if small else '.4f'}}",
         help=_("Among the tokens compared; 0.01 is one percent of a probability."),
     )
     right.metric(_("Tokens compared"), f"{len(found.rows)}")
-    st.caption(
-        _(
-            "Rounding alone parts them: weights and sums in bfloat16 keep 8 bits, a quantised file is multiplied in "
-            "8-bit pieces by some servers, and float32 here. A difference of {worst} in ln P turns {p} into {q}."
-        ).format(
+    rounding = _(
+        "Rounding alone parts them: weights and sums in bfloat16 keep 8 bits, a quantised file is multiplied in 8-bit "
+        "pieces by some servers, and it is float32 here."
+    )
+    if small:
+        worst = _("The two differ by less than one thousandth of any probability here.")
+    else:
+        worst = _("A difference of {worst} in ln P turns {p} into {q}.").format(
             worst=f"{found.largest_difference:.3f}",
             p=fmt_probability(math.exp(found.worst.here)),
             q=fmt_probability(math.exp(found.worst.there)),
         )
-    )
+    st.caption(f"{rounding} {worst}")
     frame = pd.DataFrame(
         {
             _("Token"): [visible(row.token) for row in found.rows],
@@ -107,5 +112,8 @@ def _picture(found: Agreement, name: str, engine: Engine) -> None:
             _("difference"): [row.there - row.here for row in found.rows],
         }
     )
-    formats = dict.fromkeys((_("ln P here"), _("ln P there"), _("difference")), "number")
+    formats = {
+        **dict.fromkeys((_("ln P here"), _("ln P there")), "number"),
+        _("difference"): "%.1e" if small else "%.4f",
+    }
     page.numbers_table(frame, "same-weights", formats)

@@ -21,7 +21,7 @@ from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
 from pages.figures.partial import bounds
 from pages.figures.theme import fmt_probability
-from pages.stages.logits.engine import candidate_labels, part_label
+from pages.stages.logits.engine import UNKNOWN, candidate_labels, named
 from pages.stages.sampling.sources import Source
 from pages.stages.sampling.tables import MAX_ROWS
 from pages.stages.tokenization.common import MAX_DRAWN, require_text
@@ -71,17 +71,15 @@ def _place(engine: Engine, facts: Capabilities, text: str) -> Place:
     found = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text))
     if len(found.ids) > MAX_DRAWN:
         return Place(engine.prompt(text), f"engine.prompt({text!r})")
-    labels = [
-        token if token is not None else told or part_label()
-        for token, told in zip(found.tokens, found.texts, strict=True)
-    ]
+    labels = [label or UNKNOWN for label in found.labels]
     count = widgets.token_picker(labels, found.ids, label=_("The token after which position? Choose one")) + 1
     prompt = engines.ask(engine, ("beginning", text, count), lambda: engine.beginning(text, count))
     if prompt is None:
         st.info(
-            _("{name} takes text only, and cuts the text up to this token in another way: choose another one.").format(
-                name=f"**{engine.name}**"
-            )
+            _(
+                "{name} takes text only, and the text up to this token ends inside a character or would be cut in "
+                "another way: choose another one."
+            ).format(name=f"**{engine.name}**")
         )
         link.stop()
     return Place(prompt, f"engine.beginning({text!r}, {count})")
@@ -137,13 +135,13 @@ def _partial(engine: Engine, facts: Capabilities, place: Place) -> None:
         top_p = widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
         min_p = widgets.slider("min_p", "min-p", 0.0, 1.0, 0.0, step=0.01, help=_("0 is off."))
     found = engines.ask(engine, ("next", prompt, n), lambda: engine.next(prompt, n))
-    labels = engines.ask(engine, ("labels", found), lambda: candidate_labels(engine, found))
+    labels = candidate_labels(engine, found)
     known = found.partial(size)
     result = reshape_partial(known, temperature, top_k, top_p, min_p)
     with picture:
         _say_what_is_known(engine, facts, known, found, n)
         _measures(result)
-        _bars(labels, known, result)
+        _bars(named(labels, found), known, result)
     st.subheader(_("The numbers"), anchor=False)
     page.numbers_table(*table(labels, found, result))
     page.snippet(
@@ -245,4 +243,4 @@ def table(labels: list[str], found: Candidates, result: PartialReshaped) -> tupl
         }
     )
     formats = dict.fromkeys(("T = 1", _("at least"), _("at most")), "probability")
-    return frame, "engine-sampling", {"ln P": "logit", **formats}
+    return engines.without_empty_ids(frame), "engine-sampling", {"ln P": "logit", **formats}

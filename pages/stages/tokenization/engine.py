@@ -57,10 +57,7 @@ def table(found: ServerTokens) -> pd.DataFrame:
         {
             _("position"): range(len(found.ids)),
             "id": found.ids,
-            _("token"): [
-                visible(token if token is not None else text)
-                for token, text in zip(found.tokens, found.texts, strict=True)
-            ],
+            _("token"): [visible(label) for label in found.labels],
             _("bytes (hex)"): ["" if token is None else token.hex(" ") for token in found.tokens],
             _("characters touched"): [visible(found.shared[group]) for group in group_of],
         }
