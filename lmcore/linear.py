@@ -54,9 +54,9 @@ class Linear(nn.Linear):
 
     def _one_position(self, x: Tensor) -> Tensor:
         weight, threads = self.weight, torch.get_num_threads()
-        rest = self.out_features % threads
-        slices = weight[: self.out_features - rest].unflatten(0, (threads, -1))
-        y = torch.bmm(x.reshape(1, 1, -1).expand(threads, 1, -1), slices.transpose(1, 2)).flatten()
+        size, rest = divmod(self.out_features, threads)
+        slices = (weight[:-rest] if rest else weight).view(threads, size, -1)
+        y = torch.bmm(x.reshape(1, 1, -1).expand(threads, 1, -1), slices.transpose(1, 2)).view(-1)
         return torch.cat((y, F.linear(x.flatten(), weight[-rest:]))) if rest else y
 
     def _some_positions(self, x: Tensor) -> Tensor:
