@@ -26,7 +26,7 @@ from lmcore.engines.config import EngineConfig, configured
 from lmcore.engines.errors import EngineError
 from lmcore.loading import available
 from pages.common import link
-from pages.common.text import _, visible
+from pages.common.text import _, readable
 
 if TYPE_CHECKING:
     from lmcore.engines.engine import Engine
@@ -156,11 +156,6 @@ def say(engine: Engine, error: EngineError) -> None:
     st.error(sentences[error.kind].format(name=f"**{engine.name}**", seconds=f"{engine.config.timeout:g}"))
     if error.detail:
         st.code(readable(error.detail), language=None, wrap_lines=True)
-
-
-def readable(text: str) -> str:
-    """Return a longer text for `st.code`: its spaces and lines as they are, nothing else in it hidden."""
-    return "\n".join(visible(line).replace("␣", " ") for line in text.split("\n"))
 
 
 def without_empty_ids(frame: pd.DataFrame) -> pd.DataFrame:

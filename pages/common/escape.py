@@ -67,6 +67,15 @@ def _visible_characters(text: str) -> str:
     return "".join(shown)
 
 
+def readable(text: str) -> str:
+    """Return a longer text as it is read: its lines and spaces as they are, what cannot be seen made visible.
+
+    >>> readable("a b\\n\u200bc")
+    'a b\\n⟨U+200B⟩c'
+    """
+    return "\n".join(visible(line).replace(_MARKS[" "], " ") for line in text.split("\n"))
+
+
 def markdown_literal(text: bytes | str) -> str:
     """Return Markdown that shows `text` as it is, as a code span.
 

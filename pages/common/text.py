@@ -10,11 +10,12 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.common.escape import markdown_literal, plotly_literal, visible
+from pages.common.escape import markdown_literal, plotly_literal, readable, visible
 from pages.locale.catalogues import translations
 
 __all__ = [
-    "LANGUAGES", "_", "browser_language", "language", "markdown_literal", "ngettext", "plotly_literal", "visible",
+    "LANGUAGES", "_", "browser_language", "language", "markdown_literal", "ngettext", "plotly_literal", "readable",
+    "visible",
 ]  # fmt: skip
 
 LANGUAGES = {"en": "English", "zh": "简体中文"}

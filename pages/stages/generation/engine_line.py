@@ -13,7 +13,7 @@ from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Piece
 from lmcore.engines.run import EngineRun, ServedNode
 from pages.common import engines
-from pages.common.text import _, markdown_literal, visible
+from pages.common.text import _, markdown_literal, readable, visible
 from pages.figures.theme import fmt_bits, fmt_probability
 from pages.live.generated_text import TextToken, generated_text
 from pages.stages.generation.line import FULL_COLOUR_BITS, REFRESH
@@ -64,7 +64,7 @@ def _draw(run: EngineRun, was_running: bool) -> None:
         on_select=lambda index: st.session_state.update({SELECTED: path[index - 1] if index else None}),
     )
     _status(run, running)
-    st.code(engines.readable(run.prompt_text + run.text(node)), language=None, wrap_lines=True)
+    st.code(readable(run.prompt_text + run.text(node)), language=None, wrap_lines=True)
     if was_running and not running:
         st.rerun()  # the buttons and the branches have to know
     if selected is not None and not running:

@@ -10,7 +10,7 @@ from lmcore import Encoding, TextStream
 from lmcore.generation.repetition import repeated_tail
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
-from pages.common.text import _, markdown_literal, visible
+from pages.common.text import _, markdown_literal, readable
 from pages.figures.theme import fmt_bits, fmt_probability
 from pages.live.generated_text import TextToken, generated_text
 from pages.stages.generation import chosen
@@ -113,9 +113,7 @@ def _plain_text(run: GenerationRun, prompt: Encoding, drawn: list[Node]) -> None
     match = run.stop_match
     stream = TextStream()
     text = prompt.text + stream.push(generated if match is None else generated[: match.start])
-    # As text is read: lines and spaces as they are, what cannot be seen made visible.
-    lines = [visible(part).replace("␣", " ") for part in text.split("\n")]
-    st.code("\n".join(lines), language=None, wrap_lines=True)
+    st.code(readable(text), language=None, wrap_lines=True)
     if stream.pending:
         st.caption(_("Held back until the character is whole: {bytes}").format(bytes=markdown_literal(stream.pending)))
 
