@@ -5,45 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
-from starlette.middleware import Middleware
-from streamlit.runtime.pages_manager import PagesManager
 
-from pages.common import bar, link, presenter, share
-from pages.common.headers import SecurityHeaders
+from pages.common import bar, link, presenter, share, stages
+from pages.common.server import around_the_pages
 from pages.common.text import _
 from pages.lessons import panel
 
 ROOT = Path(__file__).parent
 
 
-def stages() -> list[tuple[str, str]]:
-    """Return the pages in the order of the pipeline: file name and title."""
-    return [
-        ("tokenization", _("Tokenization")),
-        ("embedding", _("Embedding lookup")),
-        ("position", _("Position encoding")),
-        ("blocks", _("Transformer blocks")),
-        ("logits", _("LM head and logits")),
-        ("sampling", _("Sampling")),
-        ("generation", _("Generation")),
-        ("tying", _("Weight tying and parameters")),
-        ("training", _("Joint training")),
-    ]
-
-
 def pages() -> list[st.Page]:
     """Return the stages' pages, each at an address of its own, and the first of them once more at "/"."""
-    written = [
-        (f"pages/stages/{name}.py", f"{number} · {title}", name)
-        for number, (name, title) in enumerate(stages(), start=1)
-        if (ROOT / "pages" / "stages" / f"{name}.py").exists()
+    titles = stages.titles()
+    numbered = [
+        st.Page(stages.script(name), title=f"{number} · {title}", url_path=name)
+        for number, (name, title) in enumerate(titles.items(), start=1)
     ]
-    lessons = st.Page("pages/stages/lessons.py", title=_("Lessons"), url_path="lessons", icon=":material/school:")
-    about = st.Page("pages/stages/about.py", title=_("About"), url_path="about", icon=":material/info:")
+    lessons = st.Page(stages.script("lessons"), title=_("Lessons"), url_path="lessons", icon=":material/school:")
+    about = st.Page(stages.script("about"), title=_("About"), url_path="about", icon=":material/info:")
     # Streamlit serves its default page at "/" only, and "/tokenization" has to work as a link too.
-    first_script, first_title, _name = written[0]
-    home = st.Page(first_script, title=first_title, url_path="home", default=True, visibility="hidden")
-    return [*(st.Page(script, title=title, url_path=name) for script, title, name in written), lessons, about, home]
+    first, title = next(iter(titles.items()))
+    home = st.Page(stages.script(first), title=f"1 · {title}", url_path="home", default=True, visibility="hidden")
+    return [*numbered, lessons, about, home]
 
 
 def main() -> None:
@@ -71,7 +54,4 @@ def main() -> None:
 if __name__ == "__main__":  # Streamlit runs this file for each change in a session
     main()
 else:  # `streamlit run` imports it once, to serve it
-    # A folder named pages makes Streamlit look for its older kind of pages first: whoever opened a link as the first
-    # visitor of a fresh server would be told that the page does not exist.
-    PagesManager.uses_pages_directory = False
-    app = st.App(__file__, middleware=[Middleware(SecurityHeaders)])
+    app = st.App(__file__, **around_the_pages())

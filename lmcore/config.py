@@ -19,15 +19,31 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "rope_layout": get_args(RopeLayout),
 }
 _COUNTS = (
-    "vocab_size", "d_model", "n_layers", "n_heads", "context_length", "n_kv_heads", "d_head", "d_mlp",
-    "relative_buckets", "relative_max_distance",
-)  # fmt: skip
+    "vocab_size",
+    "d_model",
+    "n_layers",
+    "n_heads",
+    "context_length",
+    "n_kv_heads",
+    "d_head",
+    "d_mlp",
+    "relative_buckets",
+    "relative_max_distance",
+)
 _POSITIVE_REALS = ("norm_eps", "rope_base", "embedding_scale", "init_std")
 _OPTIONAL_REALS = ("rope_base_local", "attention_scale", "attention_softcap", "logit_softcap")
 _SWITCHES = (
-    "gated_mlp", "tie_embeddings", "attention_bias", "attention_out_bias", "mlp_bias", "head_bias", "norm_bias",
-    "norm_unit_offset", "qk_norm", "sandwich_norm",
-)  # fmt: skip
+    "gated_mlp",
+    "tie_embeddings",
+    "attention_bias",
+    "attention_out_bias",
+    "mlp_bias",
+    "head_bias",
+    "norm_bias",
+    "norm_unit_offset",
+    "qk_norm",
+    "sandwich_norm",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

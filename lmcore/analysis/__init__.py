@@ -4,21 +4,45 @@ Every function takes a traced pass over one sequence, and the model where its we
 numbers: sums that are claimed are returned together with what they leave over.
 """
 
-from lmcore.analysis.attention import QueryAttention, attention_of_query
-from lmcore.analysis.attribution import Attribution, attribute
-from lmcore.analysis.interventions import check_intervention, each_component, edits_of, effects_alone, next_probs
-from lmcore.analysis.lens import LensLayer, logit_lens
-from lmcore.analysis.mlp import ActiveUnits, most_active_units
-from lmcore.analysis.normaliser import Normaliser
-from lmcore.analysis.readout import Readout, by_dimension, read_out
-from lmcore.analysis.residual import ResidualStream, cosines_between_states, norm_scales, residual_stream
-from lmcore.analysis.scoring import Scores, TopTokens, ranks, score, token_probs, top_tokens
-from lmcore.analysis.summary import TensorSummary, summarise
+from lmcore.analysis.blocks.attention import QueryAttention, attention_of_query
+from lmcore.analysis.blocks.interventions import check_intervention, each_component, edits_of, effects_alone, next_probs
+from lmcore.analysis.blocks.mlp import ActiveUnits, most_active_units
+from lmcore.analysis.blocks.residual import ResidualStream, cosines_between_states, norm_scales, residual_stream
+from lmcore.analysis.blocks.summary import TensorSummary, summarise
+from lmcore.analysis.logits.attribution import Attribution, attribute
+from lmcore.analysis.logits.lens import LensLayer, logit_lens
+from lmcore.analysis.logits.normaliser import Normaliser
+from lmcore.analysis.logits.readout import Readout, by_dimension, read_out
+from lmcore.analysis.logits.scoring import Scores, TopTokens, ranks, score, token_probs, top_tokens
 
 __all__ = [
-    "ActiveUnits", "Attribution", "LensLayer", "Normaliser", "QueryAttention", "Readout", "ResidualStream",
-    "Scores", "TensorSummary", "TopTokens", "attention_of_query", "attribute", "by_dimension", "check_intervention",
-    "cosines_between_states", "each_component", "edits_of", "effects_alone", "logit_lens", "most_active_units",
-    "next_probs", "norm_scales", "ranks", "read_out", "residual_stream", "score", "summarise", "token_probs",
+    "ActiveUnits",
+    "Attribution",
+    "LensLayer",
+    "Normaliser",
+    "QueryAttention",
+    "Readout",
+    "ResidualStream",
+    "Scores",
+    "TensorSummary",
+    "TopTokens",
+    "attention_of_query",
+    "attribute",
+    "by_dimension",
+    "check_intervention",
+    "cosines_between_states",
+    "each_component",
+    "edits_of",
+    "effects_alone",
+    "logit_lens",
+    "most_active_units",
+    "next_probs",
+    "norm_scales",
+    "ranks",
+    "read_out",
+    "residual_stream",
+    "score",
+    "summarise",
+    "token_probs",
     "top_tokens",
-]  # fmt: skip
+]

@@ -154,8 +154,10 @@ def write_safetensors(model: Model, path: Path, said: Progress = silent) -> str:
     header, end = {}, 0
     for name, tensor in tensors.items():
         header[name] = {
-            "dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [end, end + tensor.nbytes]
-        }  # fmt: skip
+            "dtype": _DTYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [end, end + tensor.nbytes],
+        }
         end += tensor.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-(8 + len(text)) % _ALIGNMENT)

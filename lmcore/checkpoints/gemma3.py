@@ -23,9 +23,13 @@ NAMES = replace(
     ignored=r"(vision_tower|multi_modal_projector)\..*",  # the larger models also see pictures
 )
 _DEFAULTS = {
-    "vocab_size": 262_208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
-    "max_position_embeddings": 131_072, "sliding_window": 4096,
-}  # fmt: skip
+    "vocab_size": 262_208,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "max_position_embeddings": 131_072,
+    "sliding_window": 4096,
+}
 """What files leave out: the values of transformers' Gemma3TextConfig."""
 _PATTERN = 6  # every sixth block is global, unless the file says otherwise
 
@@ -46,8 +50,9 @@ def config_from(values: Mapping[str, Any]) -> ModelConfig:
     sized = sizes(fields)
     pattern = fields.whole("sliding_window_pattern", fields.whole("_sliding_window_pattern", _PATTERN))
     window = windows(fields, sized["n_layers"]) or {
-        "local_layers": local_blocks(sized["n_layers"], pattern), "sliding_window": fields.whole("sliding_window")
-    }  # fmt: skip
+        "local_layers": local_blocks(sized["n_layers"], pattern),
+        "sliding_window": fields.whole("sliding_window"),
+    }
     config = ModelConfig(
         **sized,
         **_ropes(fields),

@@ -121,8 +121,10 @@ def _rotated(
     if _FACTORS in source.shapes():
         scaling = _llama3_scaling(source, d_head, base)
     return sized | {
-        "norm_eps": fields.real("attention.layer_norm_rms_epsilon"), "rope_base": base, "rope_scaling": scaling,
-    }  # fmt: skip
+        "norm_eps": fields.real("attention.layer_norm_rms_epsilon"),
+        "rope_base": base,
+        "rope_scaling": scaling,
+    }
 
 
 def _llama3_scaling(source: TensorSource, d_head: int, base: float) -> RopeScaling:
@@ -179,5 +181,9 @@ def _gemma3(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) -
 
 
 _ARCHITECTURES: dict[str, Callable[[Fields, Mapping[str, Any], TensorSource], ModelConfig]] = {
-    "gpt2": _gpt2, "llama": _llama, "qwen2": _qwen2, "qwen3": _qwen3, "gemma3": _gemma3,
-}  # fmt: skip
+    "gpt2": _gpt2,
+    "llama": _llama,
+    "qwen2": _qwen2,
+    "qwen3": _qwen3,
+    "gemma3": _gemma3,
+}

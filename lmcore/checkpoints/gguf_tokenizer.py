@@ -42,8 +42,11 @@ def _qwen2() -> list[Any]:
 
 
 _SPLITTING: Mapping[str, Callable[[], list[Any]]] = {
-    "gpt-2": _gpt2, "smollm": _smollm, "llama-bpe": _llama3, "qwen2": _qwen2,
-}  # fmt: skip
+    "gpt-2": _gpt2,
+    "smollm": _smollm,
+    "llama-bpe": _llama3,
+    "qwen2": _qwen2,
+}
 
 
 def tokenizer_from(metadata: Mapping[str, Any], filename: str) -> PretrainedTokenizer:
@@ -127,10 +130,13 @@ def _sentence_piece(fields: _Fields) -> Tokenizer:
     unknown = fields.token_id("unknown_token_id")
     library = Tokenizer(
         models.BPE(
-            vocab=_ids(tokens), merges=merges_from_scores(tokens, scores), fuse_unk=True, byte_fallback=True,
+            vocab=_ids(tokens),
+            merges=merges_from_scores(tokens, scores),
+            fuse_unk=True,
+            byte_fallback=True,
             unk_token=None if unknown is None else tokens[unknown],
         )
-    )  # fmt: skip
+    )
     steps: list[Any] = [normalizers.Replace(" ", _SPACE)]
     if fields.get("add_space_prefix", bool, True):
         steps.insert(0, normalizers.Prepend(_SPACE))

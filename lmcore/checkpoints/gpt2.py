@@ -13,12 +13,25 @@ from lmcore.checkpoints.names import Names, Place
 from lmcore.config import Activation, ModelConfig
 
 _ACTIVATIONS: dict[str, Activation] = {
-    "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu",
-}  # fmt: skip
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+}
 _HARMLESS = (
-    *HARMLESS, "resid_pdrop", "embd_pdrop", "attn_pdrop", "summary_type", "summary_use_proj", "summary_activation",
-    "summary_proj_to_labels", "summary_first_dropout", "reorder_and_upcast_attn", "n_ctx", "task_specific_params",
-)  # fmt: skip
+    *HARMLESS,
+    "resid_pdrop",
+    "embd_pdrop",
+    "attn_pdrop",
+    "summary_type",
+    "summary_use_proj",
+    "summary_activation",
+    "summary_proj_to_labels",
+    "summary_first_dropout",
+    "reorder_and_upcast_attn",
+    "n_ctx",
+    "task_specific_params",
+)
 
 NAMES = Names(
     top={"token_embedding": "wte", "position": "wpe", "final_norm": "ln_f", "head": "lm_head"},

@@ -9,12 +9,35 @@ from lmcore.checkpoints.names import Names
 from lmcore.config import RopeScaling
 
 HARMLESS = (
-    "transformers_version", "architectures", "output_hidden_states", "output_attentions", "return_dict", "dtype",
-    "torch_dtype", "chunk_size_feed_forward", "is_encoder_decoder", "id2label", "label2id", "problem_type",
-    "_name_or_path", "name_or_path", "model_type", "use_cache", "initializer_range", "attention_dropout",
-    "bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "_attn_implementation", "attn_implementation",
-    "transformers.js_config", "is_llama_config", "use_return_dict", "auto_map",
-)  # fmt: skip
+    "transformers_version",
+    "architectures",
+    "output_hidden_states",
+    "output_attentions",
+    "return_dict",
+    "dtype",
+    "torch_dtype",
+    "chunk_size_feed_forward",
+    "is_encoder_decoder",
+    "id2label",
+    "label2id",
+    "problem_type",
+    "_name_or_path",
+    "name_or_path",
+    "model_type",
+    "use_cache",
+    "initializer_range",
+    "attention_dropout",
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "unk_token_id",
+    "_attn_implementation",
+    "attn_implementation",
+    "transformers.js_config",
+    "is_llama_config",
+    "use_return_dict",
+    "auto_map",
+)
 """Fields that change no number of a forward pass: names of labels, training, where the file came from."""
 
 LLAMA_NAMES = Names(

@@ -20,8 +20,13 @@ from lmcore.language_model import LanguageModel
 from lmcore.tokenizer import PretrainedTokenizer
 
 FAMILIES: Mapping[str, Any] = {
-    "gpt2": gpt2, "llama": llama, "qwen2": qwen2, "qwen3": qwen3, "gemma3": gemma3, "gemma3_text": gemma3,
-}  # fmt: skip
+    "gpt2": gpt2,
+    "llama": llama,
+    "qwen2": qwen2,
+    "qwen3": qwen3,
+    "gemma3": gemma3,
+    "gemma3_text": gemma3,
+}
 """`model_type` of config.json -> the module that reads it."""
 
 _MOST_JSON = 1 << 24  # an index of thousands of shards is smaller

@@ -8,6 +8,9 @@ from lmcore.corpus.encoded import EncodedScenes, encode_scenes
 from lmcore.corpus.world import LANGUAGES, START, STAY, STOP
 from lmcore.tokenizer import Tokenizer
 
+HELD_OUT_SEED = 7_700_001
+"""The seed of windows that no built-in model was trained on."""
+
 
 def windows(seed: int, batch_size: int, length: int, tokenizer: Tokenizer) -> Iterator[np.ndarray]:
     """Endless batches of windows, each drawn anew.

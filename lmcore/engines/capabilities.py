@@ -14,8 +14,16 @@ PROBE = "The weather today is"
 """The text the probes use: plain words in any vocabulary."""
 
 _NEVER = 2**20  # more tokens than a vocabulary has
-_SAMPLER = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repeat_penalty", "presence_penalty",
-            "frequency_penalty")  # fmt: skip
+_SAMPLER = (
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repetition_penalty",
+    "repeat_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+)
 _TOKENIZERS: tuple[tuple[str, str, str, str, str], ...] = (
     # tokenize, its text, its ids; detokenize, its text
     ("/tokenize", "prompt", "tokens", "/detokenize", "prompt"),  # vLLM

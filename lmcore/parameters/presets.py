@@ -17,9 +17,14 @@ _TIED = "tie_word_embeddings is true in the released config.json"
 _UNTIED = "tie_word_embeddings is false in the released config.json; the weights hold an output matrix of their own"
 
 _GPT2_STYLE: dict[str, Any] = {
-    "norm": "layernorm", "norm_bias": True, "gated_mlp": False, "position_encoding": "learned",
-    "attention_bias": True, "attention_out_bias": True, "mlp_bias": True,
-}  # fmt: skip
+    "norm": "layernorm",
+    "norm_bias": True,
+    "gated_mlp": False,
+    "position_encoding": "learned",
+    "attention_bias": True,
+    "attention_out_bias": True,
+    "mlp_bias": True,
+}
 _BERT_PARTS = (
     Part("token_type_embedding", "embedding", "2 * d_model"),
     Part("embedding_norm", "norm", "d_model"),
@@ -50,17 +55,29 @@ def _gpt2(
         "tie_source": "src/model.py of github.com/openai/gpt-2 multiplies by the token embedding wte for logits",
     }
     return _published(
-        title, 50_257, d_model, n_layers, n_heads, n_heads, 4 * d_model, context_length,
-        activation="gelu_tanh", **_GPT2_STYLE, **sources | fields,
-    )  # fmt: skip
+        title,
+        50_257,
+        d_model,
+        n_layers,
+        n_heads,
+        n_heads,
+        4 * d_model,
+        context_length,
+        activation="gelu_tanh",
+        **_GPT2_STYLE,
+        **sources | fields,
+    )
 
 
 def _llama_1(title: str, *sizes: int, norm_eps: float) -> PublishedConfig:
     return _published(
-        title, *sizes, norm_eps=norm_eps, tie_embeddings=False,
+        title,
+        *sizes,
+        norm_eps=norm_eps,
+        tie_embeddings=False,
         source="Touvron et al. 2023, LLaMA, section 2 and table 2; d_mlp and vocabulary from the released files",
         tie_source="model.py of github.com/meta-llama/llama makes the output matrix a layer of its own",
-    )  # fmt: skip
+    )
 
 
 def _hub(repository: str, tied: bool = True, **fields: Any) -> dict[str, Any]:
@@ -83,12 +100,22 @@ def _smollm2(size: str, rope_base: float) -> dict[str, Any]:
 def _gemma_3(title: str, *sizes: int) -> PublishedConfig:
     _, d_model, n_layers, *_ = sizes
     return _published(
-        title, *sizes, d_head=256, norm_eps=1e-6, activation="gelu_tanh", embedding_scale=d_model**0.5, rope_base=1e6,
-        norm_unit_offset=True, qk_norm=True, sandwich_norm=True, rope_base_local=10_000.0,
-        sliding_window=512, local_layers=tuple(i for i in range(n_layers) if (i + 1) % 6),  # every sixth is global
+        title,
+        *sizes,
+        d_head=256,
+        norm_eps=1e-6,
+        activation="gelu_tanh",
+        embedding_scale=d_model**0.5,
+        rope_base=1e6,
+        norm_unit_offset=True,
+        qk_norm=True,
+        sandwich_norm=True,
+        rope_base_local=10_000.0,
+        sliding_window=512,
+        local_layers=tuple(i for i in range(n_layers) if (i + 1) % 6),  # every sixth is global
         source="gemma/gm/nn/_gemma.py of github.com/google-deepmind/gemma; context length from the model card",
         tie_source="Embedder.decode in gemma/gm/nn/_modules.py multiplies by the transposed input embedding",
-    )  # fmt: skip
+    )
 
 
 def _t5(title: str, d_model: int, n_layers: int, n_heads: int, d_mlp: int, **fields: Any) -> PublishedConfig:
@@ -98,23 +125,57 @@ def _t5(title: str, d_model: int, n_layers: int, n_heads: int, d_mlp: int, **fie
         Part("encoder.final_norm", "norm", "d_model"),
     ]
     return _published(
-        title, 32_128, d_model, n_layers, n_heads, n_heads, d_mlp, 512, d_head=64, norm_eps=1e-6,
-        position_encoding="relative", architecture="encoder-decoder", n_encoder_layers=n_layers,
-        extra_parts=(*cross_attention_parts(), *encoder), **fields,
-    )  # fmt: skip
+        title,
+        32_128,
+        d_model,
+        n_layers,
+        n_heads,
+        n_heads,
+        d_mlp,
+        512,
+        d_head=64,
+        norm_eps=1e-6,
+        position_encoding="relative",
+        architecture="encoder-decoder",
+        n_encoder_layers=n_layers,
+        extra_parts=(*cross_attention_parts(), *encoder),
+        **fields,
+    )
 
 
 PRESETS: dict[str, PublishedConfig] = {
     "curriculum-12x768": _published(
-        "12 layers, d_model 768, vocabulary 6144", 6144, 768, 12, 12, 12, 1792, 2048,
+        "12 layers, d_model 768, vocabulary 6144",
+        6144,
+        768,
+        12,
+        12,
+        12,
+        1792,
+        2048,
         source="a worked example; its 12 heads and context length are chosen and do not enter the parameter count",
         tie_source="tied as given",
     ),
     "transformer-2017": _published(
-        "Transformer (2017, base)", 37_000, 512, 6, 8, 8, 2048, 512, norm="layernorm", norm_bias=True,
-        activation="relu", gated_mlp=False, mlp_bias=True, position_encoding="sinusoidal", embedding_scale=512**0.5,
-        architecture="encoder-decoder", n_encoder_layers=6,
-        extra_parts=_TRANSFORMER_2017_PARTS, absent_parts=_FINAL_NORM,
+        "Transformer (2017, base)",
+        37_000,
+        512,
+        6,
+        8,
+        8,
+        2048,
+        512,
+        norm="layernorm",
+        norm_bias=True,
+        activation="relu",
+        gated_mlp=False,
+        mlp_bias=True,
+        position_encoding="sinusoidal",
+        embedding_scale=512**0.5,
+        architecture="encoder-decoder",
+        n_encoder_layers=6,
+        extra_parts=_TRANSFORMER_2017_PARTS,
+        absent_parts=_FINAL_NORM,
         source="Vaswani et al. 2017, sections 3 and 5.1 (about 37,000 tokens) and table 3; attention without biases, "
         "as its formulas have none. The context length is chosen and does not enter the parameter count",
         tie_source="Vaswani et al. 2017, section 3.4: the two embeddings and the output matrix are one",
@@ -124,26 +185,55 @@ PRESETS: dict[str, PublishedConfig] = {
     "gpt2-large": _gpt2("GPT-2 large", 1280, 36, 20),
     "gpt2-xl": _gpt2("GPT-2 XL", 1600, 48, 25),
     "gpt3-175b": _gpt2(
-        "GPT-3 175B", 12_288, 96, 96, context_length=2048,
+        "GPT-3 175B",
+        12_288,
+        96,
+        96,
+        context_length=2048,
         source="Brown et al. 2020, section 2.1 and table 2.1; biases, norms and vocabulary as in GPT-2",
         tie_source="not stated in the paper; counted as in GPT-2, whose architecture it says it uses (section 2.1)",
     ),
     "bert-base": _published(
-        "BERT base (uncased)", 30_522, 768, 12, 12, 12, 3072, 512, activation="gelu", norm_eps=1e-12, **_GPT2_STYLE,
-        architecture="encoder", extra_parts=_BERT_PARTS, absent_parts=_FINAL_NORM,
+        "BERT base (uncased)",
+        30_522,
+        768,
+        12,
+        12,
+        12,
+        3072,
+        512,
+        activation="gelu",
+        norm_eps=1e-12,
+        **_GPT2_STYLE,
+        architecture="encoder",
+        extra_parts=_BERT_PARTS,
+        absent_parts=_FINAL_NORM,
         source="bert_config.json and modeling.py of github.com/google-research/bert, with token types and pooler; "
         "without the 622,650 parameters that the masked-LM head has of its own (transform, norm, output bias)",
         tie_source="get_masked_lm_output in run_pretraining.py of github.com/google-research/bert multiplies by the "
         "token embedding and adds a bias of its own",
     ),
     "t5-small": _t5(
-        "T5 v1.0 small", 512, 6, 8, 2048, gated_mlp=False, activation="relu",
+        "T5 v1.0 small",
+        512,
+        6,
+        8,
+        2048,
+        gated_mlp=False,
+        activation="relu",
         source="config.json of google-t5/t5-small",
         tie_source="released_checkpoints.md of github.com/google-research/text-to-text-transfer-transformer lists "
         "not sharing as a change of v1.1",
     ),
     "t5-v1.1-small": _t5(
-        "T5 v1.1 small", 512, 8, 6, 1024, gated_mlp=True, activation="gelu_tanh", tie_embeddings=False,
+        "T5 v1.1 small",
+        512,
+        8,
+        6,
+        1024,
+        gated_mlp=True,
+        activation="gelu_tanh",
+        tie_embeddings=False,
         source="config.json of google/t5-v1_1-small",
         tie_source="released_checkpoints.md of github.com/google-research/text-to-text-transfer-transformer: "
         "embedding and classifier share no parameters",
@@ -179,4 +269,4 @@ PRESETS: dict[str, PublishedConfig] = {
     "smollm2-135m": _published("SmolLM2 135M", 49_152, 576, 30, 9, 3, 1536, 8192, **_smollm2("135M", 100_000.0)),
     "smollm2-360m": _published("SmolLM2 360M", 49_152, 960, 32, 15, 5, 2560, 8192, **_smollm2("360M", 100_000.0)),
     "smollm2-1.7b": _published("SmolLM2 1.7B", 49_152, 2048, 24, 32, 32, 8192, 8192, **_smollm2("1.7B", 130_000.0)),
-}  # fmt: skip
+}

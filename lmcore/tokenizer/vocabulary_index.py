@@ -15,11 +15,41 @@ PART, SPECIAL, MIXED, OTHER = "part of a character", "special", "several scripts
 DIGITS, SIGNS, SPACES = "digits", "punctuation and symbols", "spaces and controls"
 _LETTERS = {"CJK": "Han"}  # where a script's name is not the first word of its characters' names
 _SCRIPTS = frozenset(
-    ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "HEBREW", "ARABIC", "SYRIAC", "THAANA", "DEVANAGARI", "BENGALI",
-     "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "THAI", "LAO", "TIBETAN",
-     "MYANMAR", "GEORGIAN", "HANGUL", "ETHIOPIC", "CHEROKEE", "KHMER", "MONGOLIAN", "HIRAGANA", "KATAKANA",
-     "BOPOMOFO", "CJK")
-)  # fmt: skip
+    (
+        "LATIN",
+        "CYRILLIC",
+        "GREEK",
+        "ARMENIAN",
+        "HEBREW",
+        "ARABIC",
+        "SYRIAC",
+        "THAANA",
+        "DEVANAGARI",
+        "BENGALI",
+        "GURMUKHI",
+        "GUJARATI",
+        "ORIYA",
+        "TAMIL",
+        "TELUGU",
+        "KANNADA",
+        "MALAYALAM",
+        "SINHALA",
+        "THAI",
+        "LAO",
+        "TIBETAN",
+        "MYANMAR",
+        "GEORGIAN",
+        "HANGUL",
+        "ETHIOPIC",
+        "CHEROKEE",
+        "KHMER",
+        "MONGOLIAN",
+        "HIRAGANA",
+        "KATAKANA",
+        "BOPOMOFO",
+        "CJK",
+    )
+)
 
 
 class VocabularyIndex:

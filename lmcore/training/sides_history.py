@@ -17,16 +17,22 @@ import numpy as np
 import torch
 
 from lmcore import builtin
-from lmcore.analysis.embedding_gradient import SidesSummary
+from lmcore.analysis.training.embedding_gradient import SidesSummary
 from lmcore.training.trial import Trial, TrialSettings
 
 RECORD = Path(__file__).with_name("sides_history.json")
 MEASURE_EVERY = 20  # steps
 # The rows on record are those of the tokens of these texts, and one that no text of the small world has.
 TEXTS = (
-    "今天天气不错", "我喜欢猫", "苹果很好吃", "患者服用华法林后出现黑便",
-    "The weather today is nice", "I like cats", "The king", "\0",
-)  # fmt: skip
+    "今天天气不错",
+    "我喜欢猫",
+    "苹果很好吃",
+    "患者服用华法林后出现黑便",
+    "The weather today is nice",
+    "I like cats",
+    "The king",
+    "\0",
+)
 
 
 @dataclass(frozen=True)

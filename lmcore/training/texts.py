@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmcore.corpus import windows
+from lmcore.corpus import HELD_OUT_SEED, windows
 from lmcore.tokenizer import Tokenizer
 
 WINDOW = 64  # tokens of context in a training window, at most
-HELD_OUT_SEED = 7_700_001
 HELD_OUT_WINDOWS = 16
 MAX_CHARACTERS = 20_000
 MIN_TOKENS = 100

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmcore.analysis.embedding_gradient import SidesSummary, split_embedding_gradient, summarise_sides
+from lmcore.analysis.training.embedding_gradient import SidesSummary, split_embedding_gradient, summarise_sides
 from lmcore.config import ModelConfig, PositionEncodingName
 from lmcore.corpus import Truth
 from lmcore.generation import generate

@@ -93,9 +93,10 @@ def notes() -> None:
     if encoding.n_added:
         added = " ".join(visible(token) for token in encoding.tokens[: encoding.n_added])
         st.caption(
-            _("{name} begins every text with {token}: position 0 is that token, and the prompt's own come after it.")
-            .format(name=lm.name, token=f"`{added}`")
-        )  # fmt: skip
+            _(
+                "{name} begins every text with {token}: position 0 is that token, and the prompt's own come after it."
+            ).format(name=lm.name, token=f"`{added}`")
+        )
     if lm.model.head.weight.dtype != torch.float32 and 0 < len(encoding.ids) <= lm.config.context_length:
         _say_rounding(encoding.ids)
 

@@ -25,7 +25,7 @@ import streamlit as st
 from lmcore.engines.config import EngineConfig, configured
 from lmcore.engines.errors import EngineError
 from lmcore.loading import available
-from pages.common import link
+from pages.common import link, stages
 from pages.common.text import _, readable
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ def needs_a_local_model(name: str) -> NoReturn:
             "tokens and probabilities only. Choose a local model above, or one of the pages that work with it:"
         ).format(name=f"**{name}**")
     )
-    titles = (_("Tokenization"), _("LM head and logits"), _("Sampling"), _("Generation"))
+    titles = stages.titles()
     with st.container(horizontal=True):
-        for stage, title in zip(STAGES, titles, strict=True):
-            st.page_link(f"pages/stages/{stage}.py", label=title, icon=":material/arrow_forward:")
+        for stage in STAGES:
+            st.page_link(stages.script(stage), label=titles[stage], icon=":material/arrow_forward:")
     link.stop()

@@ -6,7 +6,6 @@ import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,11 +14,10 @@ import streamlit as st
 from plotly.basedatatypes import BaseFigure
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.common import link, presenter, share
+from pages.common import link, presenter, share, stages
 from pages.common.text import _
 from pages.figures.figure import Figure
 
-_STAGES = Path(__file__).parent.parent / "stages"
 _FORMATS = {"probability": "%.2f %%", "logit": "%.3f", "count": "localized", "number": "%.4f"}
 
 
@@ -119,9 +117,7 @@ def downloads(filename: str, rows: Callable[[], pd.DataFrame], as_json: Callable
 def download(label: str, file_name: str, data: Callable[[], bytes | str]) -> None:
     """Show a button that saves a file, which is made when it is pressed; the file's name is the button's key."""
     mime = {"csv": "text/csv", "json": "application/json"}[file_name.rsplit(".", 1)[-1]]
-    st.download_button(
-        label, data, file_name, mime, key=file_name, on_click="ignore", icon=":material/download:"
-    )  # fmt: skip
+    st.download_button(label, data, file_name, mime, key=file_name, on_click="ignore", icon=":material/download:")
 
 
 def rows_as_json(frame: pd.DataFrame) -> str:
@@ -141,7 +137,7 @@ def snippet(code: str) -> None:
 class Suggestion:
     """Something to try next: a sentence, and the link that sets it up.
 
-    `stage` is a page's file name, e.g. "sampling"; `state` are values by name, e.g. {"prompt": "我喜欢"}.
+    `stage` is a page's folder, e.g. "sampling"; `state` are values by name, e.g. {"prompt": "我喜欢"}.
     """
 
     sentence: str
@@ -150,19 +146,21 @@ class Suggestion:
 
 
 def try_next(*suggestions: Suggestion) -> None:
-    """End the page with links to what is worth trying; one to a page that does not exist is left out."""
+    """End the page with links to what is worth trying."""
     if presenter.is_on():
         return
     with st.container(key="try-next"):
         st.subheader(_("Try next"), anchor=False)
         for suggestion in suggestions:
-            script = _STAGES / f"{suggestion.stage}.py"
-            if not script.exists():
-                continue
-            values = {key: link.as_text(value) for key, value in suggestion.state.items()}
-            st.page_link(
-                script,
-                label=suggestion.sentence,
-                icon=":material/arrow_forward:",
-                query_params={**values, link.APPLY: "1"} if values else None,
-            )
+            follow(suggestion)
+
+
+def follow(suggestion: Suggestion) -> None:
+    """Show a link that opens a page in a state."""
+    values = {key: link.as_text(value) for key, value in suggestion.state.items()}
+    st.page_link(
+        stages.script(suggestion.stage),
+        label=suggestion.sentence,
+        icon=":material/arrow_forward:",
+        query_params={**values, link.APPLY: "1"} if values else None,
+    )

@@ -14,9 +14,16 @@ from pages.common.escape import markdown_literal, plotly_literal, readable, visi
 from pages.locale.catalogues import translations
 
 __all__ = [
-    "LANGUAGES", "_", "browser_language", "language", "markdown_literal", "ngettext", "plotly_literal", "readable",
+    "LANGUAGES",
+    "_",
+    "browser_language",
+    "language",
+    "markdown_literal",
+    "ngettext",
+    "plotly_literal",
+    "readable",
     "visible",
-]  # fmt: skip
+]
 
 LANGUAGES = {"en": "English", "zh": "简体中文"}
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pages.common import stages
 from pages.lessons.measures import MEASURES, Measure
 
 FOLDER_VARIABLE = "GLASS_BOX_LM_LESSONS"
 """The environment variable that names the folder of a teacher's own lessons."""
 
 OWN = Path(__file__).parent
-_STAGES = OWN.parent / "stages"
 _COMPARED = ("above", "below", "same")
 
 
@@ -136,9 +136,8 @@ def find(name: str) -> Lesson | None:
 def _step(given: Any, where: str) -> Step:
     _only(given, where, {"page", "say", "state", "question", "choices", "measure", "beside", "reveal", "explain"})
     page = given.get("page")
-    pages = sorted(path.stem for path in _STAGES.glob("*.py"))
-    if page not in pages:
-        raise LessonError(f"{where} has the page {page!r}; the pages are {', '.join(pages)}")
+    if page not in stages.names():
+        raise LessonError(f"{where} has the page {page!r}; the pages are {', '.join(stages.names())}")
     return Step(
         page,
         _text(given, "say", where),

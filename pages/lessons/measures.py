@@ -12,7 +12,7 @@ from torch import Tensor
 
 import lmcore
 from lmcore import History, LanguageModel, Reshaped, SamplingSettings
-from lmcore.analysis.similarity import cosine as cosine_of
+from lmcore.analysis.embedding.similarity import cosine as cosine_of
 from lmcore.distribution import total_variation
 
 Answer = float | int | str

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
-from pages.common import link, session
+from pages.common import link, session, stages
 from pages.common.escape import visible
 from pages.common.text import _, language, markdown_literal
 from pages.figures.theme import fmt_bits, fmt_count, fmt_logit, fmt_probability
@@ -34,7 +32,7 @@ def go(lesson: Lesson, index: int, *, revealed: bool = False) -> None:
     state = {**step.state, **(step.reveal if revealed else {})}
     query = {key: link.as_text(value) for key, value in state.items()}
     st.switch_page(
-        Path(__file__).parent.parent / "stages" / f"{step.page}.py",
+        stages.script(step.page),
         query_params={**query, NAME: lesson.name, STEP: str(index + 1), link.APPLY: link.FRESH},
     )
 

@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import hashlib
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
 
-_LIVE = Path(__file__).parent
+LIVE = Path(__file__).parent
 
 
 @st.cache_resource(show_spinner=False)
-def part(name: str, html: str = "", modules: Sequence[str] = ()):  # noqa: ANN201 - streamlit does not name the type
+def part(name: str, html: str = ""):  # noqa: ANN201 - streamlit does not name the type
     """Return the component of `<name>.js` with the style `<name>.css`, to be mounted with a key and data.
+
+    The scripts are ES modules as they lie in the folder; the browser gets each from the server, and what it imports.
 
     Args:
         name: the folder and its script, which are called alike ("token_strip"), or both ("sampling_lab/lab").
         html: the markup; `<name>.html` when left out.
-        modules: scripts of the folder that the last one imports from, each after those it imports from itself.
     """
     folder, _, stem = name.rpartition("/")
-    stem = _LIVE / (folder or stem) / stem
+    script = LIVE / (folder or stem) / f"{stem}.js"
     return st.components.v2.component(
         f"explorer_{name.replace('/', '_')}",
-        js=joined(stem.parent, [*modules, f"{stem.name}.js"]),
-        css=_read(stem.with_suffix(".css")),
-        html=html or _read(stem.with_suffix(".html")),
+        # Streamlit runs a component's script from a blob, which has no address that an import could be relative to.
+        js=f"const part = await import(new URL('{address(script)}', document.baseURI));\nexport default part.default;",
+        css=_read(script.with_suffix(".css")),
+        html=html or _read(script.with_suffix(".html")),
     )
 
 
-def joined(folder: Path, files: Sequence[str]) -> str:
-    """Return scripts as one ES module: what they import from each other is then simply there."""
-    scripts = "\n".join((folder / file).read_text(encoding="utf-8") for file in files)
-    return re.sub(r"^export (?!default)|^import .*\n", "", scripts, flags=re.MULTILINE)
+def address(script: Path) -> str:
+    """Return the path a script is served at; it changes with the scripts, so that a browser may keep what it has."""
+    base = st.get_option("server.baseUrlPath").strip("/")
+    return f"/{base}/live/{version()}/{script.relative_to(LIVE).as_posix()}".replace("//", "/")
+
+
+@cache
+def scripts() -> dict[str, bytes]:
+    """Return every script by its path below this folder."""
+    return {path.relative_to(LIVE).as_posix(): path.read_bytes() for path in sorted(LIVE.rglob("*.js"))}
+
+
+@cache
+def version() -> str:
+    """Return what names the scripts as they are now: the beginning of a hash of them all."""
+    return hashlib.sha256(b"\0".join(scripts().values())).hexdigest()[:12]
 
 
 def _read(path: Path) -> str | None:

@@ -91,8 +91,10 @@ def main() -> None:
         servers = [running.enter_context(running_server()) for _ in range(replicas)]
         for server in servers:
             first_page, second_page = opening(server), opening(server)
-            print(f"first page {server.seconds_to_start + first_page:.2f} s after the server's start (at most 3.5); "
-                  f"a second tab {second_page:.2f} s (at most 1)")  # fmt: skip
+            print(
+                f"first page {server.seconds_to_start + first_page:.2f} s after the server's start (at most 3.5); "
+                f"a second tab {second_page:.2f} s (at most 1)"
+            )
         for server in servers:
             look_around(server)
         base = sum(server.resident() for server in servers)
@@ -142,10 +144,14 @@ def report(measured: list[tuple[dict[str, list[float]], str | None]], mb_a_sessi
         verdict = ""
         if action in TARGETS:
             verdict = f" (at most {TARGETS[action] * 1000:.0f}: {'met' if p95 <= TARGETS[action] else 'MISSED'})"
-        print(f"  {action}: {len(seconds)} times, median {seconds[len(seconds) // 2] * 1000:.0f} ms, "
-              f"p95 {p95 * 1000:.0f} ms{verdict}")  # fmt: skip
-    print(f"  memory: {mb_a_session:.1f} MB a session (at most {MB_A_SESSION:.0f}: "
-          f"{'met' if mb_a_session <= MB_A_SESSION else 'MISSED'})")  # fmt: skip
+        print(
+            f"  {action}: {len(seconds)} times, median {seconds[len(seconds) // 2] * 1000:.0f} ms, "
+            f"p95 {p95 * 1000:.0f} ms{verdict}"
+        )
+    print(
+        f"  memory: {mb_a_session:.1f} MB a session (at most {MB_A_SESSION:.0f}: "
+        f"{'met' if mb_a_session <= MB_A_SESSION else 'MISSED'})"
+    )
 
 
 if __name__ == "__main__":

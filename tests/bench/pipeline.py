@@ -55,10 +55,14 @@ def builtin_size() -> LlamaForCausalLM:
     torch.manual_seed(0)
     ours = lmcore.builtin.configs()[lmcore.builtin.DEFAULT]
     config = LlamaConfig(
-        vocab_size=ours.vocab_size, hidden_size=ours.d_model, intermediate_size=ours.d_mlp,
-        num_hidden_layers=ours.n_layers, num_attention_heads=ours.n_heads, max_position_embeddings=ours.context_length,
+        vocab_size=ours.vocab_size,
+        hidden_size=ours.d_model,
+        intermediate_size=ours.d_mlp,
+        num_hidden_layers=ours.n_layers,
+        num_attention_heads=ours.n_heads,
+        max_position_embeddings=ours.context_length,
         tie_word_embeddings=True,
-    )  # fmt: skip
+    )
     return LlamaForCausalLM._from_config(config, attn_implementation="eager").eval()
 
 

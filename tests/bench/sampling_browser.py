@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.conftest import Server, _launch, settle
+from tests.browser.conftest import Server, _launch, as_app, settle
 
 VOCAB_SIZES = (50_257, 262_144)
 TARGET_MS = 16.7
@@ -99,7 +99,7 @@ def main() -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         script = Path(folder) / "lab.py"
-        script.write_text(APP, encoding="utf-8")
+        script.write_text(as_app(APP), encoding="utf-8")
         server = Server(str(script), Path(folder) / "log.txt")
         browser = _launch(playwright)
         try:

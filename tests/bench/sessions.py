@@ -85,7 +85,7 @@ class Session:
         address = f"ws://localhost:{server.port}/_stcore/stream"
         self._socket = self._open.enter_context(
             connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None)
-        )  # fmt: skip
+        )
 
     def run(self, fragment: str = "") -> list[ForwardMsg]:
         """Run the page as a browser does; return what the server sent.
@@ -113,8 +113,9 @@ class Session:
             messages.append(received)
             self._note(received)
             if received.HasField("script_finished") and received.script_finished in (
-                ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
-            ):  # fmt: skip
+                ForwardMsg.FINISHED_SUCCESSFULLY,
+                ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
+            ):
                 return messages
 
     def set(self, key: str, value: int | str) -> list[ForwardMsg]:

@@ -72,6 +72,15 @@ class Server:
         self._process.wait()
 
 
+def as_app(body: str) -> str:
+    """Return a script that Streamlit serves as it serves the explorer, with the scripts of the live parts."""
+    lines = "\n".join(f"    {line}" if line else "" for line in body.strip("\n").splitlines())
+    return (
+        f"import streamlit as st\n\nif __name__ == '__main__':\n{lines}\nelse:\n"
+        "    from pages.common.server import around_the_pages\n    app = st.App(__file__, **around_the_pages())\n"
+    )
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve the app for all tests of the run."""

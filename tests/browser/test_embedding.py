@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import lmcore
-from lmcore.analysis.pca import principal_components
+from lmcore.analysis.embedding.pca import principal_components
 from lmcore.corpus.occurring import occurring_tokens
 from tests.browser.conftest import OpenPage, settle
 

@@ -68,7 +68,7 @@ def watched(browser: Browser, server: Server) -> Iterator[Watched]:
 
 
 def test_every_page_and_view_is_known() -> None:
-    assert set(VIEWS) == {path.stem for path in ROOT.glob("pages/stages/*.py")}
+    assert set(VIEWS) == {path.parent.name for path in ROOT.glob("pages/stages/*/page.py")}
 
 
 @pytest.mark.parametrize("name", VIEWS)

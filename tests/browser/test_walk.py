@@ -13,7 +13,9 @@ PAGES = ["tokenization", "embedding", "position", "blocks", "logits", "sampling"
 
 
 def test_the_pages_are_those_of_the_pipeline() -> None:
-    assert sorted(path.stem for path in ROOT.glob("pages/stages/*.py")) == sorted([*PAGES, "lessons", "about"])
+    assert sorted(path.parent.name for path in ROOT.glob("pages/stages/*/page.py")) == sorted(
+        [*PAGES, "lessons", "about"]
+    )
 
 
 def type_prompt(page: Page, text: str) -> None:

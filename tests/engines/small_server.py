@@ -214,9 +214,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send({"error": {"message": words}}, 400)
             return
         settings = lmcore.SamplingSettings(
-            temperature=body.get("temperature", 1.0), top_p=body.get("top_p", 1.0), top_k=body.get("top_k") or None,
+            temperature=body.get("temperature", 1.0),
+            top_p=body.get("top_p", 1.0),
+            top_k=body.get("top_k") or None,
             seed=body.get("seed", 0),
-        )  # fmt: skip
+        )
         steps = lmcore.generate(lm, ids, settings, max_new_tokens=min(body.get("max_tokens", 16), room))
         if body.get("stream"):
             self._stream(steps, asked, settings.temperature, fault)

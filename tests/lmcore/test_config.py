@@ -12,14 +12,33 @@ GOOD = dict(vocab_size=10, d_model=8, n_layers=1, n_heads=2, context_length=4)
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("vocab_size", 0), ("vocab_size", -1), ("vocab_size", 2.0), ("vocab_size", True), ("d_model", 0),
-        ("n_layers", 0), ("n_heads", 0), ("context_length", 0), ("n_kv_heads", 3), ("n_kv_heads", 0), ("d_head", 3),
-        ("d_head", 0), ("d_mlp", 0), ("norm", "batchnorm"), ("activation", "tanh"), ("position_encoding", "xpos"),
-        ("rope_layout", "half"), ("norm_eps", 0.0), ("norm_eps", math.nan), ("rope_base", -1.0),
-        ("rope_base", math.inf), ("init_std", "0.02"), ("tie_embeddings", 1), ("embedding_scale", 0.0),
+        ("vocab_size", 0),
+        ("vocab_size", -1),
+        ("vocab_size", 2.0),
+        ("vocab_size", True),
+        ("d_model", 0),
+        ("n_layers", 0),
+        ("n_heads", 0),
+        ("context_length", 0),
+        ("n_kv_heads", 3),
+        ("n_kv_heads", 0),
+        ("d_head", 3),
+        ("d_head", 0),
+        ("d_mlp", 0),
+        ("norm", "batchnorm"),
+        ("activation", "tanh"),
+        ("position_encoding", "xpos"),
+        ("rope_layout", "half"),
+        ("norm_eps", 0.0),
+        ("norm_eps", math.nan),
+        ("rope_base", -1.0),
+        ("rope_base", math.inf),
+        ("init_std", "0.02"),
+        ("tie_embeddings", 1),
+        ("embedding_scale", 0.0),
         ("relative_buckets", 0),
     ],
-)  # fmt: skip
+)
 def test_bad_values_are_named(field, value):
     with pytest.raises(ValueError, match=field) as caught:
         ModelConfig(**(GOOD | {field: value}))

@@ -20,9 +20,16 @@ VOCAB = 31
 def small(position_encoding="rope", n_kv_heads=2, seed=0, **changes) -> Model:
     torch.manual_seed(seed)
     config = ModelConfig(
-        vocab_size=VOCAB, d_model=16, n_layers=2, n_heads=4, n_kv_heads=n_kv_heads, context_length=24,
-        position_encoding=position_encoding, init_std=0.4, **changes,
-    )  # fmt: skip
+        vocab_size=VOCAB,
+        d_model=16,
+        n_layers=2,
+        n_heads=4,
+        n_kv_heads=n_kv_heads,
+        context_length=24,
+        position_encoding=position_encoding,
+        init_std=0.4,
+        **changes,
+    )
     return Model(config).eval()
 
 

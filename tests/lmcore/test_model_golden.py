@@ -21,10 +21,17 @@ def tiny_gpt2(**changes):
 def tiny_llama(**changes):
     torch.manual_seed(2)
     values = dict(
-        vocab_size=97, hidden_size=48, intermediate_size=80, num_hidden_layers=3, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=40, rms_norm_eps=1e-6, initializer_range=0.1,
+        vocab_size=97,
+        hidden_size=48,
+        intermediate_size=80,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=40,
+        rms_norm_eps=1e-6,
+        initializer_range=0.1,
         rope_parameters={"rope_type": "default", "rope_theta": 500.0},
-    )  # fmt: skip
+    )
     config = LlamaConfig(**(values | changes))
     return llama, LlamaForCausalLM._from_config(config, attn_implementation="eager").eval()
 

@@ -85,8 +85,13 @@ def test_a_model_in_half_precision_still_tells_all_positions_apart(dtype):
         (RopeScaling(kind="linear", factor=8.0), {"rope_type": "linear", "factor": 8.0}),
         (
             RopeScaling(kind="llama3", factor=32.0, original_context_length=512),
-            {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-             "original_max_position_embeddings": 512},
+            {
+                "rope_type": "llama3",
+                "factor": 32.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 512,
+            },
         ),
         (
             RopeScaling(kind="yarn", factor=4.0, original_context_length=128),
@@ -94,19 +99,29 @@ def test_a_model_in_half_precision_still_tells_all_positions_apart(dtype):
         ),
         (
             RopeScaling(
-                kind="yarn", factor=40.0, low_frequency_factor=2.0, high_frequency_factor=16.0,
+                kind="yarn",
+                factor=40.0,
+                low_frequency_factor=2.0,
+                high_frequency_factor=16.0,
                 original_context_length=4096,
             ),
-            {"rope_type": "yarn", "factor": 40.0, "beta_slow": 2, "beta_fast": 16,
-             "original_max_position_embeddings": 4096},
+            {
+                "rope_type": "yarn",
+                "factor": 40.0,
+                "beta_slow": 2,
+                "beta_fast": 16,
+                "original_max_position_embeddings": 4096,
+            },
         ),
     ],
-)  # fmt: skip
+)
 def test_scaled_frequencies_equal_transformers(scaling, theirs):
     config = LlamaConfig(
-        hidden_size=128, num_attention_heads=2, max_position_embeddings=4096,
+        hidden_size=128,
+        num_attention_heads=2,
+        max_position_embeddings=4096,
         rope_parameters={"rope_theta": 500_000.0} | theirs,
-    )  # fmt: skip
+    )
     theirs = LlamaRotaryEmbedding(config)
     torch.testing.assert_close(rope_frequencies(64, 500_000.0, scaling).float(), theirs.inv_freq)
     assert scaling.attention_factor == pytest.approx(theirs.attention_scaling)
@@ -115,9 +130,11 @@ def test_scaled_frequencies_equal_transformers(scaling, theirs):
 @pytest.mark.parametrize("factor", [1.0, 2.0, 7.5])
 def test_ntk_frequencies_equal_transformers_dynamic_ones_at_that_length(factor):
     config = LlamaConfig(
-        hidden_size=128, num_attention_heads=2, max_position_embeddings=1000,
+        hidden_size=128,
+        num_attention_heads=2,
+        max_position_embeddings=1000,
         rope_parameters={"rope_theta": 10_000.0, "rope_type": "dynamic", "factor": 1.0},
-    )  # fmt: skip
+    )
     wanted, _ = ROPE_INIT_FUNCTIONS["dynamic"](config, seq_len=int(1000 * factor))
     ours = rope_frequencies(64, 10_000.0, RopeScaling(kind="ntk", factor=factor))
     torch.testing.assert_close(ours.float(), wanted)

@@ -223,8 +223,11 @@ def test_a_directory_of_models_is_listed_only_when_it_is_configured(tmp_path, mo
     assert not {"a-folder", "a-file"} & names
     monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(tmp_path))
     assert {model.name for model in lmcore.available()} - names == {
-        "a-folder", "a-file", "a-folder:bfloat16", "a-file:bfloat16"
-    }  # fmt: skip
+        "a-folder",
+        "a-file",
+        "a-folder:bfloat16",
+        "a-file:bfloat16",
+    }
     assert lmcore.load("a-folder").name == "a-folder" and lmcore.load("a-file").name == "a-file"
 
 

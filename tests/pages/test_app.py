@@ -16,7 +16,7 @@ from tests.lmcore.checkpoints.tiny import write_folder
 from tests.pages.shown import figures
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(path.stem for path in ROOT.glob("pages/stages/*.py"))
+PAGES = sorted(path.parent.name for path in ROOT.glob("pages/stages/*/page.py"))
 MODELS = lmcore.builtin.names()
 
 
@@ -26,7 +26,7 @@ def run(page: str, **parameters: str) -> AppTest:
     for name, value in parameters.items():
         app.query_params[name] = value
     app.run()
-    app.switch_page(f"pages/stages/{page}.py")
+    app.switch_page(f"pages/stages/{page}/page.py")
     return app.run()
 
 

@@ -65,10 +65,14 @@ def slopes(values: ArrayLike, n_first: int, *, names: tuple[str, str], x_title: 
     for name, part, colour in zip(names, (heads < n_first, heads >= n_first), theme.CATEGORICAL, strict=False):
         if part.any():
             figure.add_scatter(
-                x=heads[part], y=values[part], name=plotly_literal(name), mode="lines+markers",
-                line={"color": colour, "width": 1, "dash": "dot"}, marker={"size": 10},
+                x=heads[part],
+                y=values[part],
+                name=plotly_literal(name),
+                mode="lines+markers",
+                line={"color": colour, "width": 1, "dash": "dot"},
+                marker={"size": 10},
                 hovertemplate="%{x}: <b>%{y:.8g}</b>",
-            )  # fmt: skip
+            )
     figure.update_layout(showlegend=bool((heads >= n_first).any()))
     figure.update_xaxes(range=[-0.5, len(values) - 0.5], dtick=1 if len(values) <= 16 else 4)
     figure.update_yaxes(type="log", dtick=1, showgrid=True, gridcolor=theme.GRID)
@@ -125,7 +129,9 @@ def two_distributions(
     largest = max(float(np.asarray(probs).max()) for probs in (first, second))
     figure.update_xaxes(range=[0, 1.18 * largest], tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID)
     figure.update_yaxes(
-        tickmode="array", tickvals=list(range(len(labels))), ticktext=[plotly_literal(label) for label in labels],
+        tickmode="array",
+        tickvals=list(range(len(labels))),
+        ticktext=[plotly_literal(label) for label in labels],
         autorange="reversed",
-    )  # fmt: skip
+    )
     return figure

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lmcore.analysis.length import Bins
+from lmcore.analysis.position.length import Bins
 from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.figure import Figure
@@ -81,13 +81,27 @@ def by_position(
         )
         if height > 0:
             figure.add_annotation(
-                x=end - 0.5, y=math.log10(height) if logarithmic else height, ax=-34, ay=-64, arrowwidth=1, arrowhead=0,
-                arrowcolor=colours[name], standoff=7, text=plotly_literal(end_note),
-            )  # fmt: skip
+                x=end - 0.5,
+                y=math.log10(height) if logarithmic else height,
+                ax=-34,
+                ay=-64,
+                arrowwidth=1,
+                arrowhead=0,
+                arrowcolor=colours[name],
+                standoff=7,
+                text=plotly_literal(end_note),
+            )
     figure.add_annotation(
-        x=trained, xref="x", xanchor="left", y=1, yref="paper", yanchor="top", text=plotly_literal(note),
-        showarrow=False, font={"size": 12},
-    )  # fmt: skip
+        x=trained,
+        xref="x",
+        xanchor="left",
+        y=1,
+        yref="paper",
+        yanchor="top",
+        text=plotly_literal(note),
+        showarrow=False,
+        font={"size": 12},
+    )
     figure.update_xaxes(range=[-0.5, length - 0.5])
     figure.update_yaxes(showgrid=True, gridcolor=theme.GRID)
     if logarithmic:
@@ -192,9 +206,12 @@ def small_line(values: ArrayLike, *, colour: str, x_title: str) -> Figure:
     values = np.asarray(values, dtype=np.float64)
     figure = theme.base_figure(190, x_title=x_title)
     figure.add_scatter(
-        x=np.arange(len(values)), y=values, mode="lines", line={"color": colour, "width": 2},
+        x=np.arange(len(values)),
+        y=values,
+        mode="lines",
+        line={"color": colour, "width": 2},
         hovertemplate="%{x}: <b>%{y:.5g}</b><extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_layout(margin={"t": 8})
     figure.update_yaxes(showgrid=True, gridcolor=theme.GRID, nticks=5)
     return figure

@@ -92,9 +92,13 @@ def pair_plane(
         turn = np.linspace(start, start + math.remainder(end - start, 2 * math.pi), 40)
         radius = float(np.linalg.norm(before))
         figure.add_scatter(
-            x=radius * np.cos(turn), y=radius * np.sin(turn), mode="lines", hoverinfo="skip", showlegend=False,
+            x=radius * np.cos(turn),
+            y=radius * np.sin(turn),
+            mode="lines",
+            hoverinfo="skip",
+            showlegend=False,
             line={"color": colour, "width": 1},
-        )  # fmt: skip
+        )
     for name, arrow, colour, dash in zip(names, arrows, (QUERY, QUERY, KEY, KEY), ("dot", "solid") * 2, strict=True):
         figure.add_scatter(
             x=[0, arrow[0]],
@@ -133,9 +137,11 @@ def layout_strip(d_head: int, *, names: Mapping[str, str], component: str, pair:
         hovertemplate=f"{plotly_literal(component)} %{{x}} · {plotly_literal(pair)} %{{z}}<extra></extra>",
     )
     figure.update_yaxes(
-        tickmode="array", tickvals=[0, 1], ticktext=[plotly_literal(name) for name in names.values()],
+        tickmode="array",
+        tickvals=[0, 1],
+        ticktext=[plotly_literal(name) for name in names.values()],
         autorange="reversed",
-    )  # fmt: skip
+    )
     return figure
 
 

@@ -84,16 +84,26 @@ def angles(
     figure = theme.base_figure(340, x_title=x_title, y_title=y_title)
     seen = next(iter(lines.values())) * (trained - 1)
     figure.add_shape(
-        type="rect", x0=0, x1=trained - 1, y0=0, y1=seen, fillcolor="rgba(138, 143, 152, 0.16)", line_width=0,
+        type="rect",
+        x0=0,
+        x1=trained - 1,
+        y0=0,
+        y1=seen,
+        fillcolor="rgba(138, 143, 152, 0.16)",
+        line_width=0,
         layer="below",
-    )  # fmt: skip
+    )
     figure.add_hline(y=seen, line={"color": _FAINT, "width": 1, "dash": "dash"})
     x = np.unique(np.linspace(0, length - 1, min(length, 257)).round())
     for name, frequency in lines.items():
         figure.add_scatter(
-            x=x, y=frequency * x, name=plotly_literal(name), mode="lines",
-            line={"color": colours[name], "width": 2.5}, hovertemplate="%{y:.5g} rad",
-        )  # fmt: skip
+            x=x,
+            y=frequency * x,
+            name=plotly_literal(name),
+            mode="lines",
+            line={"color": colours[name], "width": 2.5},
+            hovertemplate="%{y:.5g} rad",
+        )
     figure.add_annotation(
         x=length - 1, y=seen, text=plotly_literal(note), showarrow=False, xanchor="right", yanchor="top"
     )
@@ -111,9 +121,13 @@ def over_distance(
     for name, line in lines.items():
         values = np.asarray(line, dtype=np.float64)
         figure.add_scatter(
-            x=np.arange(len(values)), y=values, name=plotly_literal(name), mode="lines",
-            line={"color": colours[name], "width": 2}, hovertemplate="%{y:.5g}",
-        )  # fmt: skip
+            x=np.arange(len(values)),
+            y=values,
+            name=plotly_literal(name),
+            mode="lines",
+            line={"color": colours[name], "width": 2},
+            hovertemplate="%{y:.5g}",
+        )
     figure.add_vline(x=trained, line={"color": _FAINT, "width": 1, "dash": "dash"})
     figure.add_annotation(
         x=trained, xanchor="left", y=1, yref="paper", yanchor="top", text=plotly_literal(note), showarrow=False

@@ -95,17 +95,30 @@ def waves(frequency: float, length: int, position: int, *, names: tuple[str, str
     figure = theme.base_figure(260, x_title=x_title)
     for name, wave, colour in ((names[0], np.sin, SINE), (names[1], np.cos, COSINE)):
         figure.add_scatter(
-            x=smooth, y=wave(frequency * smooth), mode="lines", line={"color": colour, "width": 1.5},
-            name=plotly_literal(name), hoverinfo="skip",
-        )  # fmt: skip
+            x=smooth,
+            y=wave(frequency * smooth),
+            mode="lines",
+            line={"color": colour, "width": 1.5},
+            name=plotly_literal(name),
+            hoverinfo="skip",
+        )
         figure.add_scatter(
-            x=x, y=wave(frequency * x), mode="markers", marker={"color": colour, "size": 4 if length <= 160 else 2},
-            name=plotly_literal(name), showlegend=False, hovertemplate="%{x}<br><b>%{y:.6f}</b>",
-        )  # fmt: skip
+            x=x,
+            y=wave(frequency * x),
+            mode="markers",
+            marker={"color": colour, "size": 4 if length <= 160 else 2},
+            name=plotly_literal(name),
+            showlegend=False,
+            hovertemplate="%{x}<br><b>%{y:.6f}</b>",
+        )
         figure.add_scatter(
-            x=[position], y=[wave(frequency * position)], mode="markers", hoverinfo="skip", showlegend=False,
+            x=[position],
+            y=[wave(frequency * position)],
+            mode="markers",
+            hoverinfo="skip",
+            showlegend=False,
             marker={"size": 12, "color": "rgba(0, 0, 0, 0)", "line": {"color": theme.OUTLINE, "width": 2.5}},
-        )  # fmt: skip
+        )
     figure.add_vline(x=position, line={"color": theme.OUTLINE, "width": 1})
     figure.update_yaxes(range=[-1.15, 1.15], showgrid=True, gridcolor=theme.GRID, nticks=3)
     return figure

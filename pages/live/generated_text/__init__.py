@@ -57,7 +57,7 @@ def generated_text(
             on_select(index)
 
     shown = [{**vars(token), "token": "?" if token.kind == "next" else visible(token.token)} for token in tokens]
-    part("generated_text", _HTML, ["../chips.js"])(
+    part("generated_text", _HTML)(
         key=key,
         data={"tokens": shown, "label": label, "selected": selected, "selectable": on_select is not None},
         on_index_change=chosen,

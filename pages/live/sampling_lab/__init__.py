@@ -15,10 +15,6 @@ from pages.live.part import part
 from pages.live.sampling_lab.engines import table as engine_table
 from pages.live.sampling_lab.labels import labels
 
-MODULES = (
-    *("candidates.js", "nucleus.js", "reshape.js", "engines.js", "format.js", "bars.js", "chart.js", "curves.js"),
-    *("stages.js", "tiles.js", "tools.js", "way.js"),
-)
 NO_HISTORY = History()
 N_TEXTS = 400  # texts sent with the logits: of the most probable tokens, enough for the longest list of bars
 
@@ -57,7 +53,7 @@ def sampling_lab(
 
     part("sampling_lab/channel")(key=f"{key}.logits", data=data, height=0)
     part("sampling_lab/channel")(key=f"{key}.settings", data=dict(settings), height=0)
-    part("sampling_lab/lab", modules=MODULES)(
+    part("sampling_lab/lab")(
         key=key,
         data={
             "crc": zlib.crc32(data),

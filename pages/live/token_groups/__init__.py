@@ -58,7 +58,7 @@ def token_groups(
         }
         for first, end in groups
     ]
-    part("token_groups", _HTML, ["../chips.js"])(
+    part("token_groups", _HTML)(
         key=key,
         data={"groups": data, "label": label, "selected": selected, "selectable": on_select is not None},
         on_position_change=chosen,

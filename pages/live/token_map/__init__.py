@@ -13,8 +13,6 @@ import streamlit as st
 from pages.common.text import _
 from pages.live.part import part
 
-_MODULES = ("camera.js", "paint.js", "film.js", "hand.js")
-
 
 @dataclass(frozen=True)
 class Colours:
@@ -94,7 +92,7 @@ def token_map(
             on_pick([index for index in indices if isinstance(index, int) and 0 <= index < n_points])
 
     amounts = [float(value) for value in colours.amounts]
-    part("token_map", modules=_MODULES)(
+    part("token_map")(
         key=key,
         data={
             "places": base64.b64encode(np.ascontiguousarray(places, dtype="<f4").tobytes()).decode("ascii"),

@@ -48,7 +48,7 @@ def token_strip(
         if on_select and isinstance(position, int) and 0 <= position < len(chips):
             on_select(position)
 
-    part("token_strip", _HTML, ["../chips.js"])(
+    part("token_strip", _HTML)(
         key=key,
         data={"chips": chips, "label": label, "selected": selected, "selectable": on_select is not None},
         on_position_change=chosen,

@@ -12,7 +12,7 @@ from lmcore import ModelConfig
 from lmcore.analysis import QueryAttention
 from pages.common import page
 from pages.common.text import _, ngettext, visible
-from pages.figures import attention as figures
+from pages.figures.blocks import attention as figures
 from pages.figures.theme import fmt_logit, fmt_probability
 from pages.live.attention_text import attention_text
 from pages.stages.blocks.chosen import Chosen

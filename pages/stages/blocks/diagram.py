@@ -65,17 +65,25 @@ def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view
 def shape_line(config: ModelConfig, length: int, view: str) -> str:
     """Return how shapes change along the chosen part of a block: once in letters, once in this model's numbers."""
     size = {
-        "S": length, "d_model": config.d_model, "H": config.n_heads, "d_head": config.d_head, "d_mlp": config.d_mlp,
+        "S": length,
+        "d_model": config.d_model,
+        "H": config.n_heads,
+        "d_head": config.d_head,
+        "d_mlp": config.d_mlp,
         "H * d_head": config.n_heads * config.d_head,
-    }  # fmt: skip
+    }
     steps: dict[str, list[tuple[str, ...]]] = {
         "attention": [
-            ("S", "d_model"), ("H", "S", "d_head"), ("H", "S", "S"), ("H", "S", "d_head"), ("S", "H * d_head"),
+            ("S", "d_model"),
+            ("H", "S", "d_head"),
+            ("H", "S", "S"),
+            ("H", "S", "d_head"),
+            ("S", "H * d_head"),
             ("S", "d_model"),
         ],
         "residual": [("S", "d_model")] * 3,
         "mlp": [("S", "d_model"), ("S", "d_mlp"), ("S", "d_model")],
-    }  # fmt: skip
+    }
     names = {
         "attention": ["attn_norm.out", "q", "pattern", "z", "joined z", "attn.out"],
         "residual": ["resid_pre", "resid_mid", "resid_post"],

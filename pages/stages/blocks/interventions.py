@@ -9,11 +9,11 @@ from torch import Tensor
 import lmcore
 from lmcore import Encoding, LanguageModel
 from lmcore.analysis import each_component, effects_alone, next_probs
-from lmcore.analysis.background import BackgroundReading
 from lmcore.distribution import softmax, top, total_variation
+from lmcore.worker import BackgroundReading
 from pages.common import page, session, widgets
 from pages.common.text import _, ngettext, visible
-from pages.figures import interventions as figures
+from pages.figures.blocks import interventions as figures
 from pages.figures.labels import token_labels, vocabulary_label
 from pages.figures.theme import fmt_count
 from pages.live.component_grid import Cell, Row, component_grid
@@ -161,9 +161,13 @@ def _swap(found: Encoding) -> None:
         second = widgets.select("switched.second", _("and"), places, places[-1], format_func=labels.__getitem__)
     swap = f"swap.{min(first, second)}.{max(first, second)}"
     st.button(
-        _("Swap"), key="switched.swap", on_click=switched.toggle, args=(swap,), disabled=first == second,
+        _("Swap"),
+        key="switched.swap",
+        on_click=switched.toggle,
+        args=(swap,),
+        disabled=first == second,
         width="stretch",
-    )  # fmt: skip
+    )
 
 
 def _chips(chosen: list[str], found: Encoding) -> None:
@@ -186,9 +190,13 @@ def _chips(chosen: list[str], found: Encoding) -> None:
         ):
             st.button(name, key=f"switched.{act.__name__}", icon=icon, on_click=act, disabled=not possible)
         st.button(
-            _("Clear"), key="switched.clear", on_click=switched.change, args=([],), disabled=not chosen,
+            _("Clear"),
+            key="switched.clear",
+            on_click=switched.change,
+            args=([],),
+            disabled=not chosen,
             icon=":material/close:",
-        )  # fmt: skip
+        )
 
 
 def _spoken(intervention: str, found: Encoding) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 from lmcore.analysis import most_active_units
 from pages.common import page, widgets
 from pages.common.text import _, visible
-from pages.figures import blocks as figures
+from pages.figures.blocks import residual as figures
 from pages.figures.theme import fmt_probability
 from pages.stages.blocks.chosen import Chosen
 

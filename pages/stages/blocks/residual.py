@@ -8,7 +8,7 @@ import streamlit as st
 from lmcore.analysis import ResidualStream, cosines_between_states, norm_scales
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.figures import blocks as figures
+from pages.figures.blocks import residual as figures
 from pages.stages.blocks.chosen import Chosen
 
 _FAR_LONGER = 3  # times all others: then the first token would leave them without colour

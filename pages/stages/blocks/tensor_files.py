@@ -38,9 +38,7 @@ def downloads(trace: Trace, name: str, shown: Sequence[slice], layer: int, own: 
     if tensor.nbytes <= MAX_NPZ_BYTES:
         _button(npz, _("This tensor as NPZ"), f"{file_name}.npz", lambda: to_npz(trace, [name]))
     else:
-        _button(
-            npz, _("The part shown as NPZ"), f"{file_name}_part.npz", lambda: to_npz(trace, [name], tuple(shown))
-        )  # fmt: skip
+        _button(npz, _("The part shown as NPZ"), f"{file_name}_part.npz", lambda: to_npz(trace, [name], tuple(shown)))
     if trace.nbytes <= MAX_NPZ_BYTES / 2:  # what is computed again when asked for is about as much as what is kept
         _button(many, _("All tensors as NPZ"), "trace.npz", lambda: to_npz(trace, list(trace)))
     else:

@@ -10,7 +10,7 @@ import streamlit as st
 from lmcore.analysis import summarise
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.figures import blocks as figures
+from pages.figures.blocks import residual as figures
 from pages.stages.blocks import tensor_files
 from pages.stages.blocks.chosen import Chosen
 

@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.similarity import MEASURES, combine, cosine, likeness
-from lmcore.analysis.token_search import pieces, single_token
+from lmcore.analysis.embedding.similarity import MEASURES, combine, cosine, likeness
+from lmcore.tokenizer.token_search import pieces, single_token
 from pages.common import link, page, widgets
 from pages.common.text import _, language, markdown_literal
-from pages.figures import embedding as figures
+from pages.figures.embedding import table as figures
 from pages.stages.embedding.common import compare, label_of, labels_of, token_picker, trained_table
 
 EXAMPLES = {
@@ -23,7 +23,7 @@ _SHOWN = 10
 
 CODE = """
 import lmcore
-from lmcore.analysis.similarity import combine, neighbours
+from lmcore.analysis.embedding.similarity import combine, neighbours
 
 lm = lmcore.load({name!r})
 table = lm.model.token_embedding.weight.detach()

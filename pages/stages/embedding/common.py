@@ -8,10 +8,10 @@ import streamlit as st
 from torch import Tensor
 
 from lmcore import LanguageModel
-from lmcore.analysis.embedding_history import embedding_history
-from lmcore.analysis.pca import PrincipalComponents, principal_components
-from lmcore.analysis.similarity import Comparison, row_lengths, spread
-from lmcore.analysis.token_search import find_tokens, pieces, single_token
+from lmcore.analysis.embedding.history import embedding_history
+from lmcore.analysis.embedding.pca import PrincipalComponents, principal_components
+from lmcore.analysis.embedding.similarity import Comparison, row_lengths, spread
+from lmcore.tokenizer.token_search import find_tokens, pieces, single_token
 from pages.common import link, widgets
 from pages.common.text import _, language, visible
 from pages.figures.labels import vocabulary_label

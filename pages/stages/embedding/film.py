@@ -8,12 +8,12 @@ import streamlit as st
 
 import lmcore
 from lmcore import LanguageModel
-from lmcore.analysis.embedding_history import embedding_history
-from lmcore.analysis.similarity import cosine, neighbours
+from lmcore.analysis.embedding.history import embedding_history
+from lmcore.analysis.embedding.similarity import cosine, neighbours
 from lmcore.corpus.occurring import occurring_tokens
 from pages.common import page, widgets
 from pages.common.text import _, markdown_literal, plotly_literal, visible
-from pages.figures import embedding as figures
+from pages.figures.embedding import table as figures
 from pages.live.token_map import Frame, token_map
 from pages.stages.embedding import sample
 from pages.stages.embedding.common import components_of, label_of, labels_of, token_picker
@@ -23,9 +23,9 @@ _PICKED = "table.followed"  # in the session: ids that the reader encircled
 
 CODE = """
 import lmcore
-from lmcore.analysis.embedding_history import embedding_history
-from lmcore.analysis.pca import principal_components
-from lmcore.analysis.similarity import neighbours
+from lmcore.analysis.embedding.history import embedding_history
+from lmcore.analysis.embedding.pca import principal_components
+from lmcore.analysis.embedding.similarity import neighbours
 from lmcore.corpus.occurring import occurring_tokens
 
 lm = lmcore.load({name!r})
@@ -111,9 +111,10 @@ def show(lm: LanguageModel) -> None:
             _("Cosine of the token to what are its neighbours in the end, at each snapshot of training."),
         )
         st.caption(
-            _("Followed: the tokens you encircled.") if followed else _("Followed: its neighbours in the end. "
-            "Encircle other tokens on the map to follow them.")
-        )  # fmt: skip
+            _("Followed: the tokens you encircled.")
+            if followed
+            else _("Followed: its neighbours in the end. Encircle other tokens on the map to follow them.")
+        )
     page.numbers_table(
         pd.DataFrame(
             {

@@ -10,7 +10,7 @@ from lmcore import LanguageModel
 from lmcore.embedding import one_hot_lookup
 from pages.common import page, session, widgets
 from pages.common.text import _, markdown_literal
-from pages.figures import embedding as figures
+from pages.figures.embedding import table as figures
 from pages.figures.labels import token_labels
 from pages.stages.embedding.common import labels_of, rows_of, trained_table
 

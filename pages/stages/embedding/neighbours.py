@@ -6,16 +6,16 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.similarity import cosine, likeness
+from lmcore.analysis.embedding.similarity import cosine, likeness
 from pages.common import page, widgets
 from pages.common.text import _, plotly_literal
-from pages.figures import embedding as figures
+from pages.figures.embedding import table as figures
 from pages.stages.embedding.common import compare, label_of, labels_of, rows_of, steps_picker, table_std, token_picker
 
 CODE = """
 import lmcore
-from lmcore.analysis.embedding_history import embedding_history
-from lmcore.analysis.similarity import neighbours
+from lmcore.analysis.embedding.history import embedding_history
+from lmcore.analysis.embedding.similarity import neighbours
 
 lm = lmcore.load({name!r})
 table = {table}

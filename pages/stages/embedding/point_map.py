@@ -8,11 +8,11 @@ import streamlit as st
 from torch import Tensor
 
 from lmcore import LanguageModel
-from lmcore.analysis.similarity import Neighbours, cosine
-from lmcore.analysis.tsne import STEPS, TsneProgress
+from lmcore.analysis.embedding.similarity import Neighbours, cosine
+from lmcore.analysis.embedding.tsne import STEPS, TsneProgress
 from pages.common import page, widgets
 from pages.common.text import _, visible
-from pages.figures import embedding as figures
+from pages.figures.embedding import table as figures
 from pages.live.token_map import Colours, Frame, token_map
 from pages.stages.embedding import sample, tsne_runs
 from pages.stages.embedding.common import (
@@ -35,8 +35,8 @@ CODE = """
 import numpy as np
 import lmcore
 from lmcore.corpus.occurring import occurring_tokens
-from lmcore.analysis.embedding_history import embedding_history
-from lmcore.analysis.pca import principal_components
+from lmcore.analysis.embedding.history import embedding_history
+from lmcore.analysis.embedding.pca import principal_components
 
 lm = lmcore.load({name!r})
 shown = {shown}
@@ -50,8 +50,8 @@ TSNE_CODE = """
 import numpy as np
 import lmcore
 from lmcore.corpus.occurring import occurring_tokens
-from lmcore.analysis.embedding_history import embedding_history
-from lmcore.analysis.tsne import TsneRun
+from lmcore.analysis.embedding.history import embedding_history
+from lmcore.analysis.embedding.tsne import TsneRun
 
 lm = lmcore.load({name!r})
 shown = {shown}

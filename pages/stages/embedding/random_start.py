@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from lmcore import LanguageModel
-from lmcore.analysis.random_tables import NORMAL_STD, random_table, uniform_limit
-from lmcore.analysis.similarity import neighbours
+from lmcore.analysis.embedding.random_tables import NORMAL_STD, random_table, uniform_limit
+from lmcore.analysis.embedding.similarity import neighbours
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.figures import embedding as figures
+from pages.figures.embedding import table as figures
 from pages.stages.embedding import sample
 from pages.stages.embedding.common import components_of, labels_of, rows_of, token_picker, trained_table
 
@@ -25,8 +25,8 @@ _PAIRS = 1_000  # of the tokens shown, whose pairs are counted
 CODE = """
 import numpy as np
 import lmcore
-from lmcore.analysis.random_tables import random_table
-from lmcore.analysis.similarity import neighbours
+from lmcore.analysis.embedding.random_tables import random_table
+from lmcore.analysis.embedding.similarity import neighbours
 from lmcore.corpus.occurring import occurring_tokens
 
 lm = lmcore.load({name!r})
@@ -78,9 +78,11 @@ def show(lm: LanguageModel) -> None:
             near = neighbours(table, table[place], _NEAR, "cosine", {place})
             pairs[name] = _pair_cosines(of, seed, table)
             columns[name] = [
-                table.std().item(), table.norm(dim=-1).mean().item(), share,
+                table.std().item(),
+                table.norm(dim=-1).mean().item(),
+                share,
                 near.scores[0].item() if len(near.ids) else float("nan"),
-            ]  # fmt: skip
+            ]
             with column:
                 st.markdown(f"**{name}**")
                 if share == share:

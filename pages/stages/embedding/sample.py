@@ -9,10 +9,10 @@ import torch
 
 import lmcore
 from lmcore import LanguageModel
-from lmcore.analysis.token_search import pieces
-from lmcore.analysis.world_parts import LANGUAGES, PARTS, uses
-from lmcore.analysis.writing import WRITINGS, writing_of
+from lmcore.analysis.embedding.world_parts import LANGUAGES, PARTS, uses
 from lmcore.corpus.occurring import occurring_tokens
+from lmcore.tokenizer.token_search import pieces
+from lmcore.tokenizer.writing import WRITINGS, writing_of
 from pages.common import widgets
 from pages.common.text import _
 from pages.figures import theme
@@ -104,23 +104,37 @@ def choose_colours(lm: LanguageModel, ids: list[int], lengths: torch.Tensor, def
         return Colours(amounts=lengths.tolist(), title=_("length of the row"))
     if way == "language":
         names = {
-            "zh": _("in Chinese scenes"), "en": _("in English scenes"), "both": _("in both"), "none": _("in no text"),
-        }  # fmt: skip
+            "zh": _("in Chinese scenes"),
+            "en": _("in English scenes"),
+            "both": _("in both"),
+            "none": _("in no text"),
+        }
         of = uses(lm.tokenizer)
         return _grouped([of[token].language for token in ids], [names[each] for each in LANGUAGES], LANGUAGES, 1)
     if way == "part":
         names = {
-            "weather": _("weather"), "likes": _("likes"), "two senses": _("words of two senses"),
-            "medicine": _("medicine"), "royalty": _("royalty"), "places": _("places"), "counting": _("counting"),
-            "daily life": _("daily life, stories"), "several": _("in several parts"), "none": _("in no text"),
-        }  # fmt: skip
+            "weather": _("weather"),
+            "likes": _("likes"),
+            "two senses": _("words of two senses"),
+            "medicine": _("medicine"),
+            "royalty": _("royalty"),
+            "places": _("places"),
+            "counting": _("counting"),
+            "daily life": _("daily life, stories"),
+            "several": _("in several parts"),
+            "none": _("in no text"),
+        }
         of = uses(lm.tokenizer)
         return _grouped([of[token].part for token in ids], [names[each] for each in PARTS], PARTS, 2)
     names = {
-        "latin": _("Latin"), "chinese": _("Chinese"), "japanese or korean": _("Japanese or Korean"),
-        "cyrillic or greek": _("Cyrillic or Greek"), "other letters": _("other letters"),
-        "no letters": _("digits, punctuation, spaces"), "bytes": _("part of a character"),
-    }  # fmt: skip
+        "latin": _("Latin"),
+        "chinese": _("Chinese"),
+        "japanese or korean": _("Japanese or Korean"),
+        "cyrillic or greek": _("Cyrillic or Greek"),
+        "other letters": _("other letters"),
+        "no letters": _("digits, punctuation, spaces"),
+        "bytes": _("part of a character"),
+    }
     writings = [writing_of(lm.tokenizer.token_bytes(token)) for token in ids]
     return _grouped(writings, [names[each] for each in WRITINGS], WRITINGS, 1)
 

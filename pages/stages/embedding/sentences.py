@@ -7,11 +7,11 @@ import streamlit as st
 from torch import Tensor
 
 from lmcore import LanguageModel, Trace
-from lmcore.analysis.similarity import cosine
+from lmcore.analysis.embedding.similarity import cosine
 from lmcore.tokenizer import Encoding
 from pages.common import link, page, session, widgets
 from pages.common.text import _, language, markdown_literal
-from pages.figures import embedding as figures
+from pages.figures.embedding import table as figures
 from pages.figures.labels import vocabulary_label
 
 EXAMPLES = {
@@ -22,7 +22,7 @@ EXAMPLES = {
 
 CODE = """
 import lmcore
-from lmcore.analysis.similarity import cosine
+from lmcore.analysis.embedding.similarity import cosine
 
 lm = lmcore.load({name!r})
 traces = [lmcore.Trace(), lmcore.Trace()]

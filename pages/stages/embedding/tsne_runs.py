@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 from torch import Tensor
 
-from lmcore.analysis.tsne import FEWEST_POINTS, STEPS, Start, TsneProgress, TsneRun
+from lmcore.analysis.embedding.tsne import FEWEST_POINTS, STEPS, Start, TsneProgress, TsneRun
 from pages.common import widgets
 from pages.common.text import _
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import Encoding, LanguageModel, parameters
-from lmcore.analysis.cache_comparison import CacheComparison, cache_bytes, compare_cache
+from lmcore.analysis.generation.cache_comparison import CacheComparison, cache_bytes, compare_cache
 from lmcore.generation.run import GenerationRun
 from pages.common import page, widgets
 from pages.common.text import _
@@ -16,7 +16,7 @@ from pages.stages.generation import jobs
 MIB = 2**20
 CODE = """
 import lmcore
-from lmcore.analysis.cache_comparison import compare_cache
+from lmcore.analysis.generation.cache_comparison import compare_cache
 
 lm = lmcore.load({name!r})
 ids = {ids}

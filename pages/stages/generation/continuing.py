@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import Encoding, LanguageModel, SamplingSettings
-from lmcore.analysis.diversity import distinct, self_bleu
+from lmcore.analysis.generation.diversity import distinct, self_bleu
 from lmcore.generation.continuations import Continuation, Continuations, continuations
 from pages.common import page, widgets
 from pages.common.text import _, markdown_literal, visible
@@ -20,7 +20,7 @@ from pages.stages.sampling import knobs
 
 CODE = """
 import lmcore
-from lmcore.analysis.diversity import distinct, self_bleu
+from lmcore.analysis.generation.diversity import distinct, self_bleu
 from lmcore.generation.continuations import continuations
 
 lm = lmcore.load({name!r})

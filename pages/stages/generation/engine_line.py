@@ -113,9 +113,11 @@ def _candidates(run: EngineRun, selected: ServedNode) -> None:
     best = piece.among.best[:SHOWN]
     texts = _texts(run, best)
     st.markdown(
-        _("**Instead of** {token}: take another one and go on from there. The probabilities are the model's, at T = 1.")
-        .format(token=markdown_literal(token_label(selected)))
-    )  # fmt: skip
+        _(
+            "**Instead of** {token}: take another one and go on from there. "
+            "The probabilities are the model's, at T = 1."
+        ).format(token=markdown_literal(token_label(selected)))
+    )
     with st.container(horizontal=True):
         for number, (each, text) in enumerate(zip(best, texts, strict=True)):
             came = each.name == (piece.text if piece.token_id is None else piece.token_id)

@@ -10,7 +10,7 @@ from lmcore.analysis import Readout, by_dimension, read_out
 from lmcore.distribution import rank, top
 from pages.common import page
 from pages.common.text import _
-from pages.figures import attribution as figures
+from pages.figures.logits import attribution as figures
 from pages.stages.logits.chosen import Chosen
 
 MAX_POINTS = 3000

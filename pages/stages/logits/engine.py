@@ -16,7 +16,7 @@ from lmcore.engines.prompt_scores import PromptToken
 from lmcore.engines.tokens import is_part
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _, visible
-from pages.figures import logits as figures
+from pages.figures.logits import positions as figures
 from pages.figures.theme import fmt_bits, fmt_probability
 from pages.live.generated_text import TextToken, generated_text
 from pages.stages.logits import engine_same_weights

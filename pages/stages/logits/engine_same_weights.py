@@ -12,7 +12,7 @@ from lmcore.engines.agreement import Agreement, agreement
 from lmcore.engines.engine import Engine
 from pages.common import engines, link, page, session
 from pages.common.text import _, markdown_literal, visible
-from pages.figures import logits as figures
+from pages.figures.logits import positions as figures
 from pages.figures.theme import fmt_probability
 
 N = 20

@@ -9,7 +9,7 @@ from lmcore import Trace
 from lmcore.analysis import LensLayer, logit_lens
 from pages.common import page, session, widgets
 from pages.common.text import _
-from pages.figures import lens as figures
+from pages.figures.logits import lens as figures
 from pages.stages.logits.chosen import Chosen
 
 MAX_POSITIONS, MIN_POSITIONS = 128, 8

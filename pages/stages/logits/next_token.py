@@ -8,7 +8,7 @@ import streamlit as st
 from lmcore.distribution import entropy_bits, rank, softmax, top, total_variation
 from pages.common import page, widgets
 from pages.common.text import _, visible
-from pages.figures import logits as figures
+from pages.figures.logits import positions as figures
 from pages.figures.theme import fmt_probability
 from pages.stages.logits.chosen import Chosen, grammar, grammar_probs
 

@@ -10,7 +10,7 @@ from lmcore import Trace
 from lmcore.analysis import Attribution, attribute
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.figures import attribution as figures
+from pages.figures.logits import attribution as figures
 from pages.figures.theme import fmt_logit
 from pages.stages.logits.chosen import Chosen
 

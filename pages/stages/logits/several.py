@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.background import BackgroundReading
-from lmcore.analysis.texts import MAX_CHARACTERS, Line, ScoredText, read_texts, score_texts
+from lmcore.analysis.logits.texts import MAX_CHARACTERS, Line, ScoredText, read_texts, score_texts
+from lmcore.worker import BackgroundReading
 from pages.common import page, session
 from pages.common.text import _, language, ngettext, visible
-from pages.figures import logits as figures
+from pages.figures.logits import positions as figures
 
 MAX_TEXTS = 1000
 _DRAWN = 30
@@ -69,9 +69,13 @@ def _lines() -> list[Line]:
     )
     st.session_state.setdefault(_PASTED, _EXAMPLES[language()])
     pasted = st.text_area(
-        _("Or a list, one text a line"), key=_PASTED, height=200, max_chars=200_000, persist_state="session",
+        _("Or a list, one text a line"),
+        key=_PASTED,
+        height=200,
+        max_chars=200_000,
+        persist_state="session",
         disabled=file is not None,
-    )  # fmt: skip
+    )
     if file is None:
         lines = read_texts(pasted.encode("utf-8", "replace"))
     else:
@@ -167,7 +171,7 @@ def _snippet(lm: LanguageModel, lines: list[Line]) -> str:
     shown = [line.text for line in lines[:3]]
     return (
         "import lmcore\n"
-        "from lmcore.analysis.texts import read_texts, score_texts\n"
+        "from lmcore.analysis.logits.texts import read_texts, score_texts\n"
         f"lm = lmcore.load({lm.name!r})\n"
         f"lines = read_texts({chr(10).join(shown)!r}.encode())    # or the bytes of a file\n"
         "for found in score_texts(lm, lines):\n"

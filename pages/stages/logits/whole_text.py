@@ -11,7 +11,7 @@ import streamlit as st
 from lmcore.analysis import Scores, ranks, token_probs, top_tokens
 from pages.common import page, widgets
 from pages.common.text import _, visible
-from pages.figures import logits as figures
+from pages.figures.logits import positions as figures
 from pages.figures.theme import fmt_probability
 from pages.live.generated_text import TextToken, generated_text
 from pages.stages.logits.chosen import Chosen, grammar
@@ -63,10 +63,15 @@ def _coloured(chosen: Chosen, scores: Scores, colour: str) -> None:
             token, number, min(strength, 1.0), hint.format(p=fmt_probability(p), rank=f"{rank:,}", bits=f"{bits:.3f}")
         )
         for token, number, strength, p, rank, bits in zip(
-            others, numbers, strengths.tolist(), scores.probs.tolist(), scores.ranks.tolist(), scores.bits.tolist(),
+            others,
+            numbers,
+            strengths.tolist(),
+            scores.probs.tolist(),
+            scores.ranks.tolist(),
+            scores.bits.tolist(),
             strict=True,
         )
-    ]  # fmt: skip
+    ]
     generated_text([TextToken(first, kind="prompt"), *foreseen], key="coloured-text", label=_("The coloured text"))
     st.caption(
         {

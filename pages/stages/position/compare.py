@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import lmcore
-from lmcore.analysis.position_measures import rope_decay, similarity, wavelengths
+from lmcore.analysis.position.measures import rope_decay, similarity, wavelengths
 from lmcore.position import alibi_slopes, query_key_distance, relative_bucket, rope_frequencies, sinusoidal_table
 from pages.common import page, session, widgets
 from pages.common.text import _
@@ -21,7 +21,7 @@ from pages.stages.position.common import built_in_models
 CODE = """
 import torch
 import lmcore
-from lmcore.analysis.position_measures import rope_decay, similarity
+from lmcore.analysis.position.measures import rope_decay, similarity
 from lmcore.position import alibi_slopes, relative_bucket, rope_frequencies, sinusoidal_table
 
 distance = torch.arange({length})
@@ -113,10 +113,16 @@ def show() -> None:
     )
     page.snippet(
         CODE.format(
-            length=length, d_model=d_model, d_rope=d_rope, base=base, n_heads=n_heads, head=head,
-            learned=names["learned"], relative=names["relative"],
+            length=length,
+            d_model=d_model,
+            d_rope=d_rope,
+            base=base,
+            n_heads=n_heads,
+            head=head,
+            learned=names["learned"],
+            relative=names["relative"],
         )
-    )  # fmt: skip
+    )
 
 
 def _effects(

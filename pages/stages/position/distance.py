@@ -10,8 +10,8 @@ import streamlit as st
 import torch
 
 from lmcore import Trace
-from lmcore.analysis.attention_distance import attention_by_distance, even_attention_by_distance, mean_distance
-from lmcore.analysis.length import HELD_OUT_SEED
+from lmcore.analysis.position.attention_distance import attention_by_distance, even_attention_by_distance, mean_distance
+from lmcore.analysis.position.length import HELD_OUT_SEED
 from lmcore.corpus import windows
 from pages.common import page, session, widgets
 from pages.common.text import _
@@ -25,8 +25,8 @@ _LENGTHS = (128, 256, 512)
 CODE = """
 import torch
 import lmcore
-from lmcore.analysis.attention_distance import attention_by_distance, mean_distance
-from lmcore.analysis.length import HELD_OUT_SEED
+from lmcore.analysis.position.attention_distance import attention_by_distance, mean_distance
+from lmcore.analysis.position.length import HELD_OUT_SEED
 from lmcore.corpus import windows
 
 def patterns(lm, ids):

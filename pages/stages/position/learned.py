@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lmcore.analysis.position_measures import similarity
+from lmcore.analysis.position.measures import similarity
 from pages.common import page, session, widgets
 from pages.common.text import _
 from pages.figures import theme
@@ -15,7 +15,7 @@ from pages.stages.position.common import model_with
 
 CODE = """
 import lmcore
-from lmcore.analysis.position_measures import similarity
+from lmcore.analysis.position.measures import similarity
 
 lm = lmcore.load({name!r})
 table = lm.model.position.weight.detach()           # [context_length, d_model]
@@ -54,9 +54,16 @@ def show() -> None:
     left, right = st.columns(2)
     with left:
         chart = theme.heatmap(
-            cosines, labels, labels, kind="signed", limit=1.0, row_title=_("position"), column_title=_("position"),
-            value_title=_("cosine"), height=460,
-        )  # fmt: skip
+            cosines,
+            labels,
+            labels,
+            kind="signed",
+            limit=1.0,
+            row_title=_("position"),
+            column_title=_("position"),
+            value_title=_("cosine"),
+            height=460,
+        )
         chart.update_xaxes(tickmode="auto", nticks=7)  # the labels are the indices
         chart.update_yaxes(tickmode="auto", nticks=7)
         page.figure(

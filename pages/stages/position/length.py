@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 import lmcore
-from lmcore.analysis.length import HELD_OUT_SEED, Bins, binned, grammar_losses_by_position, losses_by_position
-from lmcore.analysis.length_run import HeldOutLosses, LengthRun, Measure
+from lmcore.analysis.position.length import HELD_OUT_SEED, Bins, binned, grammar_losses_by_position, losses_by_position
+from lmcore.analysis.position.length_run import HeldOutLosses, LengthRun, Measure
 from lmcore.corpus import Truth, windows
 from pages.common import page, session, widgets
 from pages.common.text import _
@@ -27,7 +27,7 @@ _REFRESH = 1.5  # seconds between two looks at the run
 
 CODE = """
 import lmcore
-from lmcore.analysis.length import HELD_OUT_SEED, binned, grammar_losses_by_position, losses_by_position
+from lmcore.analysis.position.length import HELD_OUT_SEED, binned, grammar_losses_by_position, losses_by_position
 from lmcore.corpus import Truth, windows
 
 tokenizer = lmcore.builtin.tokenizer()

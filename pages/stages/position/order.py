@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import lmcore
-from lmcore.analysis.position_measures import last_position_differences
+from lmcore.analysis.position.measures import last_position_differences
 from lmcore.corpus import Truth
 from lmcore.distribution import softmax, top, total_variation
 from lmcore.tokenizer import Tokenizer
@@ -31,7 +31,7 @@ _COMPARED = 8
 CODE = """
 import lmcore
 from lmcore.distribution import softmax, total_variation
-from lmcore.analysis.position_measures import last_position_differences
+from lmcore.analysis.position.measures import last_position_differences
 
 first, second = {first}, {second}        # the same tokens in two orders
 for name in {names}:

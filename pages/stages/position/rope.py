@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from lmcore import ModelConfig
-from lmcore.analysis.position_measures import pairs_of, rope_scores_by_difference
-from lmcore.analysis.rope_meeting import RopeMeeting, rope_meeting, uneven_diagonals
+from lmcore.analysis.position.measures import pairs_of, rope_scores_by_difference
+from lmcore.analysis.position.rope_meeting import RopeMeeting, rope_meeting, uneven_diagonals
 from lmcore.config import RopeLayout
 from pages.common import page, session, widgets
 from pages.common.text import _, markdown_literal
@@ -26,7 +26,7 @@ _MOST_PAIRS = 32  # planes drawn
 CODE = """
 import torch
 import lmcore
-from lmcore.analysis.rope_meeting import rope_meeting, uneven_diagonals
+from lmcore.analysis.position.rope_meeting import rope_meeting, uneven_diagonals
 
 lm = lmcore.load({name!r})
 trace = lmcore.Trace()
@@ -260,7 +260,10 @@ def _pairs_table(met: RopeMeeting) -> None:
         ),
         "position-rope-pairs",
         {
-            _("θ (rad per token)"): "%.6f", _("wavelength (tokens)"): "%.2f", _("|q| of the pair"): "%.4f",
-            _("|k| of the pair"): "%.4f", _("share of the score"): "%.5f",
+            _("θ (rad per token)"): "%.6f",
+            _("wavelength (tokens)"): "%.2f",
+            _("|q| of the pair"): "%.4f",
+            _("|k| of the pair"): "%.4f",
+            _("share of the score"): "%.5f",
         },
-    )  # fmt: skip
+    )

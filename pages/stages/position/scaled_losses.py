@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.length import Array, Bins, binned, losses_by_position
-from lmcore.analysis.length_run import LengthRun, Measure, Windows
-from lmcore.analysis.rope_extension import with_rope_scaling
+from lmcore.analysis.position.length import Array, Bins, binned, losses_by_position
+from lmcore.analysis.position.length_run import LengthRun, Measure, Windows
+from lmcore.analysis.position.rope_extension import with_rope_scaling
 from lmcore.config import RopeScaling
 from pages.common import page, session
 from pages.common.text import _

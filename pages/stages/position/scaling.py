@@ -9,8 +9,8 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from lmcore.analysis.position_measures import rope_decay
-from lmcore.analysis.rope_meeting import rope_meeting
+from lmcore.analysis.position.measures import rope_decay
+from lmcore.analysis.position.rope_meeting import rope_meeting
 from lmcore.config import RopeScaling
 from lmcore.position import rope_frequencies
 from pages.common import page, session, widgets
@@ -197,9 +197,7 @@ def _scores(
     st.subheader(_("The score against the distance"), anchor=False)
     differences = torch.arange(min(_DRAWN * trained, _MOST_POSITIONS))
     sharper = scaling.attention_factor**2
-    common = {
-        "trained": trained, "note": _("beyond the trained length"), "x_title": _("query position − key position")
-    }  # fmt: skip
+    common = {"trained": trained, "note": _("beyond the trained length"), "x_title": _("query position − key position")}
     ones, real = st.columns(2)
     with ones:
         st.markdown("**" + _("Two equal vectors, all pairs of one length") + "**")

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from lmcore.analysis.position_measures import without_score_bias
+from lmcore.analysis.position.measures import without_score_bias
 from lmcore.position import alibi_slopes, relative_bucket
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
@@ -35,7 +35,7 @@ print(lm.model.position.weight.detach()[own, {head}])     # the learned bias at 
 """
 TEXT_CODE = """
 import lmcore
-from lmcore.analysis.position_measures import without_score_bias
+from lmcore.analysis.position.measures import without_score_bias
 
 lm = lmcore.load({name!r})
 trace = lmcore.Trace()
@@ -85,13 +85,15 @@ def show_alibi() -> None:
         )
     page.figure(
         comparison.slopes(
-            slopes, 1 << (n_heads.bit_length() - 1),
+            slopes,
+            1 << (n_heads.bit_length() - 1),
             names=(_("the next lower power of two"), _("every other one of the next higher")),
-            x_title=_("head"), y_title=_("slope m"),
+            x_title=_("head"),
+            y_title=_("slope m"),
         ),
         "position-alibi-slopes",
         _("The slope of every head on a logarithmic scale; those of the next higher power of two in another colour."),
-    )  # fmt: skip
+    )
     page.numbers_table(
         pd.DataFrame({_("head"): range(n_heads), _("slope"): slopes.numpy()}), "position-alibi", {_("slope"): "%.8f"}
     )

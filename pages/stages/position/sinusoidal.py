@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import lmcore
-from lmcore.analysis.position_measures import similarity, wavelengths
+from lmcore.analysis.position.measures import similarity, wavelengths
 from lmcore.position import rope_frequencies, sinusoidal_table
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
@@ -19,7 +19,7 @@ from pages.stages.position.common import model_with, tokens_of
 
 CODE = """
 from lmcore.position import sinusoidal_table
-from lmcore.analysis.position_measures import similarity, wavelengths
+from lmcore.analysis.position.measures import similarity, wavelengths
 
 table = sinusoidal_table({length}, {d_model}, base={base})     # [length, d_model]
 print(table[{place}])                                  # sin, cos, sin, cos, ...
@@ -65,22 +65,28 @@ def show() -> None:
     with left:
         page.figure(
             figures.waves(
-                frequencies[pair].item(), length, place,
+                frequencies[pair].item(),
+                length,
+                place,
                 names=(_("sin, dimension {d}").format(d=2 * pair), _("cos, dimension {d}").format(d=2 * pair + 1)),
                 x_title=_("position"),
             ),
             "position-waves",
             _("Sine and cosine of the chosen pair over the positions."),
-        )  # fmt: skip
+        )
     with right:
         page.figure(
             figures.wavelengths(
-                lengths, pair, shown=length, x_title=_("pair of dimensions"), y_title=_("wavelength (tokens)"),
+                lengths,
+                pair,
+                shown=length,
+                x_title=_("pair of dimensions"),
+                y_title=_("wavelength (tokens)"),
                 note=_("positions shown"),
             ),
             "position-wavelengths",
             _("Wavelength of every pair in tokens, on a logarithmic scale."),
-        )  # fmt: skip
+        )
     dots = similarity(page_table)[place].numpy()
     page.figure(
         theme.lines(

@@ -10,7 +10,7 @@ from lmcore import Reshaped
 from lmcore.sampling import chi_square, draw_many, new_generator
 from pages.common import page, widgets
 from pages.common.text import _, visible
-from pages.figures.sampling import observed_against_expected
+from pages.figures.sampling.draws import observed_against_expected
 from pages.stages.sampling.sources import Source
 
 MAX_DRAWS = 100_000

@@ -19,7 +19,7 @@ from lmcore.engines.partial_sampling import PartialReshaped, reshape_partial
 from lmcore.sampling import History
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
-from pages.figures.partial import bounds
+from pages.figures.sampling.partial import bounds
 from pages.figures.theme import fmt_probability
 from pages.stages.logits.engine import UNKNOWN, candidate_labels, named
 from pages.stages.sampling.sources import Source
@@ -146,10 +146,16 @@ def _partial(engine: Engine, facts: Capabilities, place: Place) -> None:
     page.numbers_table(*table(labels, found, result))
     page.snippet(
         CODE.format(
-            name=engine.name, prompt=place.code, n=n, size=size, temperature=temperature, top_k=top_k, top_p=top_p,
+            name=engine.name,
+            prompt=place.code,
+            n=n,
+            size=size,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
             min_p=min_p,
         )
-    )  # fmt: skip
+    )
     page.try_next(
         page.Suggestion(_("top-k 20: nothing of the tail is left, and all is exact"), "sampling", {"top_k": 20}),
         page.Suggestion(

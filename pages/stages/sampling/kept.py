@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -11,7 +10,7 @@ import streamlit as st
 from lmcore import LanguageModel, Reshaped
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
-from pages.common import link
+from pages.common import link, stages
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.theme import fmt_probability
 from pages.live.token_strip import token_strip
@@ -19,7 +18,6 @@ from pages.stages.generation import runs
 from pages.stages.sampling import knobs
 
 _RUN, _LEAF, _PLACE = "kept.run", "kept.leaf", "kept.place"
-_GENERATION = Path(__file__).parent.parent / "generation.py"
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def choose() -> KeptStep:
     found = runs.kept()
     if not found:
         st.info(_("Nothing has been generated in this session yet: every step will be kept to be looked at here."))
-        st.page_link(_GENERATION, label=_("Generate a text"), icon=":material/arrow_forward:")
+        st.page_link(stages.script("generation"), label=_("Generate a text"), icon=":material/arrow_forward:")
         link.stop()
     run = _run(found)
     path = run.tree.path(_leaf(run))

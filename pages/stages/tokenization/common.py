@@ -10,7 +10,7 @@ import streamlit as st
 
 from lmcore import Encoding, LanguageModel
 from lmcore.tokenizer.graphemes import shared_groups
-from pages.common import link, session, widgets
+from pages.common import page, session, widgets
 from pages.common.text import _, visible
 
 MAX_DRAWN = 300  # more chips than this are a wall, not a picture; the table and its download have all
@@ -87,10 +87,4 @@ def results_table(lm: LanguageModel, text: str) -> pd.DataFrame:
 
 def follow(sentence: str, state: Mapping[str, Any]) -> None:
     """Show a link to the embedding page that sets values there."""
-    values = {key: link.as_text(value) for key, value in state.items()}
-    st.page_link(
-        "pages/stages/embedding.py",
-        label=sentence,
-        icon=":material/arrow_forward:",
-        query_params={**values, link.APPLY: "1"},
-    )
+    page.follow(page.Suggestion(sentence, "embedding", state))

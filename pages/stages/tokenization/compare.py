@@ -26,7 +26,7 @@ WINDOW = 240  # characters that are drawn; of a longer text one chooses where
 _EXAMPLES = 6
 
 CODE = """
-from lmcore.checkpoints.vocabulary_files import load_vocabulary
+from lmcore.loading.vocabulary_files import load_vocabulary
 from lmcore.tokenizer.cuts import Landmarks, measure
 
 text = {text}

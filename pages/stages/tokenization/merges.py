@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.checkpoints.vocabulary_files import scored_vocabularies
+from lmcore.loading.vocabulary_files import scored_vocabularies
 from lmcore.tokenizer import MergeStep
 from pages.common import link, page, widgets
 from pages.common.text import _, visible
-from pages.figures import tokenization as figures
+from pages.figures.tokenization import merges as figures
 from pages.live.merge_replay import Wording, merge_replay
 from pages.stages.tokenization import scores, vocabularies
 from pages.stages.tokenization.common import require_text

@@ -8,17 +8,17 @@ import torch
 from torch import Tensor
 
 from lmcore import LanguageModel, distribution
-from lmcore.analysis.permutation import random_permutation, rename_ids
+from lmcore.analysis.tokenization.permutation import random_permutation, rename_ids
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
-from pages.figures import tokenization as figures
+from pages.figures.tokenization import merges as figures
 
 MAX_DRAWN, MOST_PROBABLE = 6_000, 100  # points; more of them take a browser seconds, and hide one another
 _LAST = "names.logits"  # (what was asked, the logits found for it)
 CODE = """
 import torch
 import lmcore
-from lmcore.analysis.permutation import random_permutation, rename_ids
+from lmcore.analysis.tokenization.permutation import random_permutation, rename_ids
 
 lm = lmcore.load({name!r})
 ids = torch.tensor(lm.tokenizer.encode({prompt!r}).ids)
@@ -140,7 +140,11 @@ def _against_embedding(lm: LanguageModel, length: int) -> None:
         pd.DataFrame(
             {
                 "": [
-                    _("input"), _("output"), _("operation"), _("network parameters"), _("changed by back-propagation"),
+                    _("input"),
+                    _("output"),
+                    _("operation"),
+                    _("network parameters"),
+                    _("changed by back-propagation"),
                 ],
                 _("Tokenizer"): [
                     _("text"),
@@ -158,4 +162,4 @@ def _against_embedding(lm: LanguageModel, length: int) -> None:
                 ],
             }
         ).set_index("")
-    )  # fmt: skip
+    )

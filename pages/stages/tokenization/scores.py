@@ -18,7 +18,7 @@ from pages.stages.tokenization import compare, vocabularies
 MAX_CHARACTERS = 120  # of the text are cut: more than a reader can follow
 
 CODE = """
-from lmcore.checkpoints.vocabulary_files import load_vocabulary
+from lmcore.loading.vocabulary_files import load_vocabulary
 
 found = load_vocabulary({name!r}).segment({text!r}, {n})
 print(found.count)

@@ -10,7 +10,7 @@ from lmcore.tokenizer.bpe_training import LearnedMerge, growing, split_words, to
 from lmcore.tokenizer.vocabularies import OfTokenizer
 from pages.common import link, page, session
 from pages.common.text import _, visible
-from pages.figures import tokenization as figures
+from pages.figures.tokenization import merges as figures
 from pages.live.merge_replay import Wording, merge_replay
 from pages.stages.tokenization import compare, source, trained, vocabularies
 

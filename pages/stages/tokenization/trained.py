@@ -7,7 +7,7 @@ from itertools import islice
 
 import streamlit as st
 
-from lmcore.checkpoints.vocabulary_files import sample_text
+from lmcore.loading.vocabulary_files import sample_text
 from lmcore.tokenizer.bpe_training import LearnedMerge, learn_merges, split_words, tokenizer_of
 from lmcore.tokenizer.vocabularies import OfTokenizer
 from lmcore.training.background import BackgroundTraining

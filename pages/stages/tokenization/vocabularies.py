@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from lmcore.checkpoints.vocabulary_files import (
+from lmcore.loading.vocabulary_files import (
     BUILTIN,
     BYTES,
     CHARACTERS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.memory import available_memory
+from lmcore.memory import available_memory
 from lmcore.parameters import count
 from pages.common import link, session, widgets
 from pages.common.text import _, markdown_literal, visible

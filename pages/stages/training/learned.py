@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lmcore.analysis.similarity import neighbours
+from lmcore.analysis.embedding.similarity import neighbours
 from lmcore.tokenizer.script import SCRIPTS, script_of
 from lmcore.training.background import Progress
 from pages.common.text import _, language, visible

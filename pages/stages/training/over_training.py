@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import lmcore
-from lmcore.analysis.embedding_gradient import rows_touched
+from lmcore.analysis.training.embedding_gradient import rows_touched
 from lmcore.training.sides_history import history_of, recorded, recorded_settings
 from lmcore.training.texts import WINDOW, SmallWorldText
 from pages.common import page, widgets

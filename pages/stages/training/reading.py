@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from lmcore.analysis.background import BackgroundReading
+from lmcore.worker import BackgroundReading
 from pages.common.text import _
 
 _PATIENCE = 2.0  # seconds in which a small model is done, and nothing has to move on screen

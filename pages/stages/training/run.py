@@ -10,8 +10,8 @@ import numpy as np
 from torch import Tensor
 
 import lmcore
-from lmcore.analysis.alignment import aligned
-from lmcore.analysis.pca import principal_components
+from lmcore.analysis.embedding.pca import principal_components
+from lmcore.analysis.training.alignment import aligned
 from lmcore.corpus import Truth
 from lmcore.corpus.occurring import occurring_tokens
 from lmcore.tokenizer import Tokenizer

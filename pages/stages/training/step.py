@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from lmcore import LanguageModel
-from lmcore.analysis.background import BackgroundReading
-from lmcore.analysis.one_step import (
+from lmcore.analysis.training.one_step import (
     GroupGradient,
     StepPoint,
     by_group,
@@ -23,6 +22,7 @@ from lmcore.analysis.one_step import (
     target_loss,
     where_it_stops_helping,
 )
+from lmcore.worker import BackgroundReading
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
 from pages.figures import theme
@@ -44,7 +44,7 @@ _MOST_PARTS = 24  # drawn as bars
 
 CODE = """
 import lmcore
-from lmcore.analysis.one_step import gradients, losses_along, squared_norm, stepped, target_loss
+from lmcore.analysis.training.one_step import gradients, losses_along, squared_norm, stepped, target_loss
 
 lm = lmcore.load({name!r})
 ids = lm.tokenizer.encode({text!r}).ids

@@ -10,13 +10,13 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from lmcore.analysis.background import BackgroundReading
-from lmcore.analysis.embedding_gradient import (
+from lmcore.analysis.training.embedding_gradient import (
     SidesSummary,
     embedding_gradient,
     split_embedding_gradient,
     summarise_sides,
 )
+from lmcore.worker import BackgroundReading
 from pages.common import page, session
 from pages.common.text import _, visible
 from pages.figures.theme import fmt_count
@@ -30,7 +30,7 @@ _LISTED = 2000  # rows of the table
 CODE = """
 import torch
 import lmcore
-from lmcore.analysis.embedding_gradient import embedding_gradient, split_embedding_gradient
+from lmcore.analysis.training.embedding_gradient import embedding_gradient, split_embedding_gradient
 
 lm = lmcore.load({name!r})
 ids = torch.tensor(lm.tokenizer.encode({text!r}).ids)

@@ -10,8 +10,8 @@ from lmcore.parameters import BYTES_PER_NUMBER, PublishedConfig, compute, count,
 from lmcore.parameters.per_block import mlp_compute
 from pages.common import link, page, widgets
 from pages.common.text import _
-from pages.figures import tying as figures
 from pages.figures.theme import fmt_count
+from pages.figures.tying import parameters as figures
 from pages.stages.tying.subject import config_code, facts, group_names, mebibytes, sources, subject_picker
 
 _N_LENGTHS = 33

@@ -10,8 +10,8 @@ from lmcore.parameters import BYTES_PER_NUMBER, count
 from lmcore.parameters.per_block import block_matrices
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.figures import tying as figures
 from pages.figures.theme import fmt_count
+from pages.figures.tying import parameters as figures
 from pages.stages.tying.subject import config_code, facts, group_names, mebibytes, sources, subject_picker
 
 CODE = """

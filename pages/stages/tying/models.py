@@ -9,7 +9,7 @@ from lmcore import LanguageModel
 from lmcore.parameters import PRESETS, count
 from pages.common import page
 from pages.common.text import _
-from pages.figures import tying as figures
+from pages.figures.tying import parameters as figures
 from pages.stages.tying.subject import group_names, literal
 
 CODE = """

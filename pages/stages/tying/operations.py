@@ -8,14 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.tie_operations import OPERATIONS, Held, Outcome, run
+from lmcore.analysis.tying.operations import OPERATIONS, Held, Outcome, run
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.figures import tying as figures
 from pages.figures.theme import fmt_count
+from pages.figures.tying import parameters as figures
 
 CODE = """
-from lmcore.analysis.tie_operations import run
+from lmcore.analysis.tying.operations import run
 
 outcome = run({operation!r}, vocab_size={vocab_size}, d_model={d_model})
 for held in outcome.before:

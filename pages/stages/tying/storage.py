@@ -7,19 +7,19 @@ import streamlit as st
 
 import lmcore
 from lmcore import LanguageModel
-from lmcore.analysis.similarity import cosine
-from lmcore.analysis.tying import storage_of, storage_of_model
+from lmcore.analysis.embedding.similarity import cosine
+from lmcore.analysis.tying.storage import storage_of, storage_of_model
 from lmcore.checkpoints.weights import own_tensors
 from lmcore.parameters import count, count_model
 from pages.common import page, session
 from pages.common.text import _
-from pages.figures import tying as figures
 from pages.figures.theme import fmt_count
+from pages.figures.tying import parameters as figures
 from pages.stages.tying.subject import mebibytes
 
 CODE = """
 import lmcore
-from lmcore.analysis.tying import storage_of, storage_of_model
+from lmcore.analysis.tying.storage import storage_of, storage_of_model
 
 for name in {names}:
     lm = lmcore.load(name)

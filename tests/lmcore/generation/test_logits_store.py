@@ -15,9 +15,15 @@ def random_model(encoding: str) -> lmcore.LanguageModel:
     torch.manual_seed(4)
     tokenizer = lmcore.builtin.tokenizer()
     config = lmcore.ModelConfig(
-        vocab_size=tokenizer.vocab_size, d_model=32, n_layers=2, n_heads=4, n_kv_heads=2, context_length=32,
-        init_std=0.3, position_encoding=encoding,
-    )  # fmt: skip
+        vocab_size=tokenizer.vocab_size,
+        d_model=32,
+        n_layers=2,
+        n_heads=4,
+        n_kv_heads=2,
+        context_length=32,
+        init_std=0.3,
+        position_encoding=encoding,
+    )
     return lmcore.LanguageModel("random", lmcore.Model(config), tokenizer)
 
 

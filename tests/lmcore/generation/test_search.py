@@ -31,10 +31,18 @@ class Letters:
 def pair(vocab_size: int, seed: int = 0) -> tuple[LlamaForCausalLM, lmcore.LanguageModel]:
     torch.manual_seed(seed)
     config = LlamaConfig(
-        vocab_size=vocab_size, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=64, initializer_range=0.25, eos_token_id=None, bos_token_id=None,
+        vocab_size=vocab_size,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        initializer_range=0.25,
+        eos_token_id=None,
+        bos_token_id=None,
         pad_token_id=None,
-    )  # fmt: skip
+    )
     reference = LlamaForCausalLM(config).eval()
     ours = llama.config_from(config.to_dict())
     model = build(ours, llama.weights_from(reference.state_dict(), ours), "tiny")
@@ -83,10 +91,18 @@ def test_beam_search_is_that_of_transformers(width: int, stop: int | None) -> No
     reference, lm = pair(40)
     *_, last = beam_search(lm, PROMPT, width, 9, [] if stop is None else [stop])
     theirs = reference.generate(
-        torch.tensor([PROMPT]), max_new_tokens=9, num_beams=width, do_sample=False, length_penalty=0.0,
-        num_return_sequences=width, return_dict_in_generate=True, output_scores=True, early_stopping=False,
-        eos_token_id=stop, pad_token_id=39,
-    )  # fmt: skip
+        torch.tensor([PROMPT]),
+        max_new_tokens=9,
+        num_beams=width,
+        do_sample=False,
+        length_penalty=0.0,
+        num_return_sequences=width,
+        return_dict_in_generate=True,
+        output_scores=True,
+        early_stopping=False,
+        eos_token_id=stop,
+        pad_token_id=39,
+    )
     ours = [list(each.ids) for each in last.best]
     cut = [row[len(PROMPT) :][: len(mine)] for row, mine in zip(theirs.sequences.tolist(), ours, strict=True)]
     assert ours == cut

@@ -73,9 +73,17 @@ def test_a_generation_in_pieces_is_the_same_text(lm, prompt):
 def test_greedy_text_equals_transformers():
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=60, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=64, initializer_range=0.3, eos_token_id=None, bos_token_id=None,
-    )  # fmt: skip
+        vocab_size=60,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        initializer_range=0.3,
+        eos_token_id=None,
+        bos_token_id=None,
+    )
     reference = LlamaForCausalLM(config).eval()
     ours = llama.config_from(config.to_dict())
 

@@ -17,9 +17,14 @@ def gpt2(n_embd: int, n_layer: int, n_head: int, n_positions: int = 1024) -> nn.
 def llama_like(family: str, sizes: tuple[int, ...], tied: bool, **fields: int | list[str] | None) -> nn.Module:
     """Build the transformers model of a family from its sizes as config.json gives them."""
     names = (
-        "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-        "intermediate_size", "max_position_embeddings",
-    )  # fmt: skip
+        "vocab_size",
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "num_key_value_heads",
+        "intermediate_size",
+        "max_position_embeddings",
+    )
     config_class = getattr(transformers, f"{family}TextConfig" if family == "Gemma3" else f"{family}Config")
     config = config_class(
         **dict(zip(names, sizes, strict=True)), tie_word_embeddings=tied, attn_implementation="eager", **fields
@@ -34,9 +39,13 @@ def gemma3(sizes: tuple[int, ...]) -> nn.Module:
 
 def t5(d_model: int, n_layers: int, n_heads: int, d_ff: int, feed_forward: str, tied: bool) -> nn.Module:
     config = transformers.T5Config(
-        d_model=d_model, num_layers=n_layers, num_heads=n_heads, d_ff=d_ff, d_kv=64,
+        d_model=d_model,
+        num_layers=n_layers,
+        num_heads=n_heads,
+        d_ff=d_ff,
+        d_kv=64,
         feed_forward_proj=feed_forward,
-    )  # fmt: skip
+    )
     model = transformers.T5ForConditionalGeneration(config)
     if not tied:  # transformers 5 ties every T5, whatever its config says
         model.lm_head = nn.Linear(d_model, config.vocab_size, bias=False)

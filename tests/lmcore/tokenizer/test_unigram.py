@@ -12,16 +12,27 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 import lmcore
-from lmcore.checkpoints.vocabulary_files import SCORED, load_vocabulary
+from lmcore.loading.vocabulary_files import SCORED, load_vocabulary
 from lmcore.tokenizer.unigram import Unigram
 from lmcore.tokenizer.vocabularies import OfLibrary
 
 # Scores whose sums never tie.
 PIECES = [
-    ("<unk>", 0.0), ("▁", -2.03), ("a", -3.101), ("b", -3.617), ("ab", -5.4), ("ba", -5.93), ("▁a", -4.07),
-    ("aba", -6.71), ("天", -4.411), ("天气", -6.007), ("bb", -7.019), ("▁ab", -6.2003),
-    ("😊x", -8.57), ("ab天", -9.001),
-]  # fmt: skip
+    ("<unk>", 0.0),
+    ("▁", -2.03),
+    ("a", -3.101),
+    ("b", -3.617),
+    ("ab", -5.4),
+    ("ba", -5.93),
+    ("▁a", -4.07),
+    ("aba", -6.71),
+    ("天", -4.411),
+    ("天气", -6.007),
+    ("bb", -7.019),
+    ("▁ab", -6.2003),
+    ("😊x", -8.57),
+    ("ab天", -9.001),
+]
 TEXTS = st.text("ab 天气😊xé", max_size=9)
 
 

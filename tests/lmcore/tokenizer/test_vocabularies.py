@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import models, normalizers, pre_tokenizers
 
 import lmcore
-from lmcore.checkpoints.vocabulary_files import SCORED, available_vocabularies, load_tokenizer, load_vocabulary
+from lmcore.loading.vocabulary_files import SCORED, available_vocabularies, load_tokenizer, load_vocabulary
 from lmcore.tokenizer.alignment import align
 from lmcore.tokenizer.cuts import Landmarks, byte_of_character, measure, word_ranges
 from lmcore.tokenizer.vocabularies import Bytes, Characters, OfLibrary, OfTokenizer

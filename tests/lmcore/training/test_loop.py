@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from lmcore import builtin
 from lmcore.config import ModelConfig
 from lmcore.model import Model
-from lmcore.train import batches
 from lmcore.training import TrainingSettings, next_token_loss, train
+from lmcore.training.builtin_models import batches
 
 
 def tiny(**changes) -> Model:
@@ -65,9 +65,16 @@ def test_it_trains_whatever_the_callers_grad_mode_and_leaves_it_alone():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("steps", 0), ("steps", 1.5), ("warmup_steps", -1), ("learning_rate", 0), ("learning_rate", float("nan")),
-     ("max_gradient_norm", 0), ("weight_decay", -0.1)],
-)  # fmt: skip
+    [
+        ("steps", 0),
+        ("steps", 1.5),
+        ("warmup_steps", -1),
+        ("learning_rate", 0),
+        ("learning_rate", float("nan")),
+        ("max_gradient_norm", 0),
+        ("weight_decay", -0.1),
+    ],
+)
 def test_bad_settings_are_named(field, value):
     with pytest.raises(ValueError, match=f"{field} must be"):
         TrainingSettings(**({"steps": 5} | {field: value}))

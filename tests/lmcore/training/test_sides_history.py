@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.analysis.embedding_gradient import split_embedding_gradient
+from lmcore.analysis.training.embedding_gradient import split_embedding_gradient
 from lmcore.training.sides_history import MEASURE_EVERY, history_of, recorded, recorded_settings
 from lmcore.training.texts import SmallWorldText
 from lmcore.training.trial import Trial

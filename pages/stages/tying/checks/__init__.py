@@ -6,18 +6,16 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from pages.common import link, page, widgets
+from pages.common import page, widgets
 from pages.common.text import _
 from pages.stages.tying.checks import counted, reading, sampled, tied
 from pages.stages.tying.checks.card import Check
-
-_STAGES = "pages/stages"
 
 CODE = """
 import torch
 import lmcore
 from lmcore.analysis import read_out
-from lmcore.analysis.embedding_gradient import split_embedding_gradient
+from lmcore.analysis.training.embedding_gradient import split_embedding_gradient
 from lmcore.parameters import PRESETS, compute, count
 from lmcore.parameters.per_block import mlp_compute
 
@@ -105,13 +103,5 @@ def _card(number: int, build, lm: LanguageModel) -> Check:  # noqa: ANN001 - eac
             page.figure(check.chart, f"check-{number}", check.alt)
         st.code(check.computation, language=None, wrap_lines=True)
         st.markdown(check.right)
-        st.page_link(
-            f"{_STAGES}/{check.move.stage}.py",
-            label=check.move.sentence,
-            icon=":material/arrow_forward:",
-            query_params={
-                **{key: link.as_text(value) for key, value in check.move.state.items()},
-                link.APPLY: "1",
-            },
-        )
+        page.follow(check.move)
     return check

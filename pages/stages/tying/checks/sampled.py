@@ -8,7 +8,7 @@ import lmcore
 from lmcore import LanguageModel, SamplingSettings
 from pages.common import page, widgets
 from pages.common.text import _
-from pages.figures import tying as figures
+from pages.figures.tying import parameters as figures
 from pages.stages.sampling.worked import CLAIMED, LOGITS
 from pages.stages.tying.checks.card import Check
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import torch
 
 from lmcore import LanguageModel, Model
-from lmcore.analysis.embedding_gradient import split_embedding_gradient
+from lmcore.analysis.training.embedding_gradient import split_embedding_gradient
 from lmcore.parameters import PRESETS, count
 from pages.common import page, session, widgets
 from pages.common.text import _, visible
-from pages.figures import tying as figures
 from pages.figures.theme import fmt_count
+from pages.figures.tying import parameters as figures
 from pages.stages.tying.checks.card import Check
 from pages.stages.tying.checks.reading import measured_model
 

@@ -1,0 +1,1 @@
+"""What attention and MLP did in each block, and what changes without them."""

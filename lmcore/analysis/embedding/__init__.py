@@ -1,0 +1,1 @@
+"""Rows of the embedding: likeness, maps, history, and where the small world uses a token."""

@@ -1,0 +1,1 @@
+"""What the cache saves, and how alike several texts are."""

@@ -1,0 +1,1 @@
+"""Ids are names: what a model computes under other ones."""

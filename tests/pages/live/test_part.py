@@ -1,0 +1,14 @@
+"""The live parts' scripts: what one imports, the other exports."""
+
+import posixpath
+import re
+
+from pages.live.part import scripts
+
+
+def test_every_import_names_a_script_and_something_it_exports() -> None:
+    for path, content in scripts().items():
+        for names, source in re.findall(r'^import \{([^}]*)\} from "([^"]+)";', content.decode(), re.MULTILINE):
+            target = scripts()[posixpath.normpath(posixpath.join(posixpath.dirname(path), source))].decode()
+            for name in filter(None, map(str.strip, names.split(","))):
+                assert re.search(rf"^export (const|function\*?|class) {name}\b", target, re.MULTILINE), (path, name)

@@ -1,0 +1,102 @@
+"""The encodings one by one: their numbers on the page against their formulas."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import lmcore
+from lmcore import Trace
+from tests.pages.position.page import run
+from tests.pages.shown import tables, told
+
+
+def test_scaled_frequencies_are_those_of_the_formulas() -> None:
+    app = run(**{"position.view": "scaling", "position.factor": "8", "position.trained": "512"})
+    table = tables(app)[-1]
+    plain = 10_000.0 ** (-np.arange(16) / 16)
+    np.testing.assert_allclose(table["θ unscaled"], plain)
+    np.testing.assert_allclose(table["θ linear"], plain / 8)
+    np.testing.assert_allclose(table["θ NTK-aware"], (10_000 * 8 ** (32 / 30)) ** (-np.arange(16) / 16))
+    turns = 512 * plain / (2 * np.pi)
+    kept = np.clip((turns - 1) / 3, 0, 1)
+    np.testing.assert_allclose(table["θ llama3"], kept * plain + (1 - kept) * plain / 8)
+    assert table["θ YaRN"][0] == 1 and table["θ YaRN"][15] == pytest.approx(plain[15] / 8)
+
+
+@pytest.mark.parametrize("kind", ["linear", "ntk", "yarn", "llama3"])
+def test_every_scaling_has_its_view(kind: str) -> None:
+    app = run(**{"position.view": "scaling", "position.scaling": kind, "position.factor": "1"})
+    assert not app.error
+    table = tables(app)[-1]
+    for column in table.columns[3:]:
+        np.testing.assert_allclose(table[column], table["θ unscaled"])  # a factor of 1 changes nothing
+
+
+def test_scalings_are_measured_on_the_built_in_model_when_asked() -> None:
+    app = run(**{"position.view": "scaling"})
+    [measure] = [button for button in app.button if button.key == "position.scaled_start"]
+    measure.click().run()
+    app.session_state["position.scaled_run"].stop()
+    assert not app.session_state["position.scaled_run"].error
+    assert app.session_state["position.scaled_run"].done > 0
+
+
+@pytest.mark.parametrize("d_model", ["2", "7", "128"])
+def test_encodings_side_by_side_for_any_width(d_model: str) -> None:
+    app = run(**{"position.view": "compare", "position.d_model": d_model})
+    assert not app.error
+    assert ("is odd" in told(app)) == (d_model == "7")
+    table = tables(app)[0].set_index("encoding")
+    assert table.loc["Learned", "learned numbers"] == 128 * 128
+    assert table.loc["Relative bias", "learned numbers"] == 32 * 4
+
+
+@pytest.mark.parametrize(
+    ("d_model", "place", "base"), [("128", "10", "10000"), ("7", "3", "100"), ("2", "0", "1000000")]
+)
+def test_sinusoids_are_those_of_the_formula(d_model: str, place: str, base: str) -> None:
+    app = run(
+        **{
+            "position.view": "sinusoidal",
+            "position.d_model": d_model,
+            "position.place": place,
+            "position.base": base,
+        }
+    )
+    table = tables(app)[0]
+    assert len(table) == math.ceil(int(d_model) / 2)
+    for pair in (0, len(table) - 1):
+        angle = int(place) / float(base) ** (2 * pair / int(d_model))
+        assert table["sin"][pair] == pytest.approx(math.sin(angle))
+        has_cosine = 2 * pair + 1 < int(d_model)
+        assert (table["cos"][pair] == pytest.approx(math.cos(angle))) if has_cosine else np.isnan(table["cos"][pair])
+
+
+def test_rope_scores_stay_when_both_positions_move() -> None:
+    app = run(**{"position.view": "rope", "layer": "2", "head": "1", "position.key": "1"})
+    lm, trace = lmcore.load("small-world"), Trace()
+    lm(lm.tokenizer.encode("小明喜欢小红").ids, trace=trace)
+    wanted = trace["blocks.2.attn.scores"][1, 2, 1].item()
+    shifts, vectors, pairs = tables(app)
+    np.testing.assert_allclose(shifts["score"], wanted, atol=2e-4 * max(1, abs(wanted)))
+    assert pairs["share of the score"].sum() == pytest.approx(wanted, abs=1e-4)
+    assert f"**{wanted:.5f}**" in told(app)
+    vectors = vectors.set_index("vector")
+    np.testing.assert_allclose(vectors["length before"], vectors["length after"], rtol=1e-5)
+    assert vectors.loc["v", "largest change of a component"] == 0
+    assert vectors.loc["q", "largest change of a component"] > 0.01
+
+
+def test_alibi_has_the_slopes_for_six_heads() -> None:
+    app = run(**{"position.view": "alibi", "position.n_heads": "6"})
+    assert tables(app)[0]["slope"].tolist() == [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]
+
+
+def test_the_learned_bias_is_the_models() -> None:
+    table = tables(run(**{"position.view": "relative", "position.buckets": "16"}))[0]
+    weights = lmcore.load("small-world-relative").model.position.weight.detach().numpy()
+    np.testing.assert_allclose(table["head 2"][:16], weights[:16, 2], atol=1e-6)
+    assert table["bucket"].max() <= 15
