@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, expect, sync_playwright
 
+from tests.browser.delaying_proxy import DelayingProxy
+
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
@@ -87,6 +89,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running = Server("app.py", tmp_path_factory.mktemp("server") / "log.txt")
     yield running
     running.stop()
+
+
+@pytest.fixture
+def delaying_proxy(server: Server) -> Iterator[DelayingProxy]:
+    """Give the app's server behind a slow line, whose slowness a test sets."""
+    proxy = DelayingProxy(server.port)
+    yield proxy
+    proxy.close()
 
 
 @pytest.fixture(scope="session")
