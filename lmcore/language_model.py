@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -20,9 +20,12 @@ class LanguageModel:
     Calling it runs the model in evaluation, without gradients:
 
         logits = lm(lm.tokenizer.encode("今天天气").ids)      # [S, vocab_size] float32
+
+    Attributes:
+        end_tokens: the ids that end a generation, as the model's files say; where they say nothing, all control tokens.
     """
 
-    def __init__(self, name: str, model: Model, tokenizer: Tokenizer) -> None:
+    def __init__(self, name: str, model: Model, tokenizer: Tokenizer, end_tokens: Iterable[int] = ()) -> None:
         if tokenizer.vocab_size != model.config.vocab_size:
             raise ValueError(
                 f"{name}: the tokenizer has {tokenizer.vocab_size} tokens, the model's vocab_size is "
@@ -31,6 +34,7 @@ class LanguageModel:
         self.name = name
         self.model = model.eval()
         self.tokenizer = tokenizer
+        self.end_tokens = tuple(end_tokens) or tuple(tokenizer.special_tokens.values())
 
     @property
     def config(self) -> ModelConfig:

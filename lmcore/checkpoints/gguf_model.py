@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from lmcore.checkpoints.converted_copy import ConvertedCopy
+from lmcore.checkpoints.end_tokens import from_gguf
 from lmcore.checkpoints.gguf_file import GGUFFile
 from lmcore.checkpoints.gguf_models import read_model
 from lmcore.checkpoints.gguf_tokenizer import tokenizer_from
@@ -50,9 +51,10 @@ def load_gguf(
     config, tensors = read_model(file.metadata, file)
     said("reading the tokenizer", 0.0)
     tokenizer = tokenizer_from(file.metadata, filename)
+    end_tokens = from_gguf(file.metadata, tokenizer.special_tokens)
     file.metadata.clear()  # a large vocabulary is not held twice while the weights come in
     trim_heap()
     if model is None:
         model = build(config, tensors, filename, dtype, lambda share: said(f"reading {filename}", share))
         copy.save(model, name, said)
-    return LanguageModel(name, model, tokenizer)
+    return LanguageModel(name, model, tokenizer, end_tokens)

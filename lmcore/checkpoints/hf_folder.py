@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from lmcore.checkpoints import gemma3, gpt2, llama, qwen2, qwen3
+from lmcore.checkpoints.end_tokens import from_configs
 from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.names import Renamed
 from lmcore.checkpoints.progress import Progress, silent
@@ -44,7 +45,7 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     trim_heap()
     source = Renamed(SafetensorsFiles(_weight_files(folder)), family.NAMES, config)
     model = build(config, source, source.filename, dtype, lambda share: said(f"reading {source.filename}", share))
-    return LanguageModel(name, model, tokenizer)
+    return LanguageModel(name, model, tokenizer, _end_tokens(folder, config))
 
 
 def read_config(path: Path) -> tuple[ModelConfig, Any]:
@@ -61,6 +62,11 @@ def read_config(path: Path) -> tuple[ModelConfig, Any]:
         return FAMILIES[kind].config_from(values), FAMILIES[kind]
     except (ValueError, TypeError, AttributeError) as error:  # a field of another type than it should have
         raise ValueError(f"{path.name}: {error}") from None
+
+
+def _end_tokens(folder: Path, config: ModelConfig) -> tuple[int, ...]:
+    paths = (folder / name for name in ("generation_config.json", "config.json"))
+    return from_configs((_read_json(path) for path in paths if path.is_file()), config.vocab_size)
 
 
 def _read_tokenizer(folder: Path, config: ModelConfig) -> PretrainedTokenizer:

@@ -9,7 +9,9 @@ from typing import Any
 from lmcore.checkpoints.progress import Progress, silent
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
-_WANTED = re.compile(r"config\.json|tokenizer(_config)?\.json|model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
+_WANTED = re.compile(
+    r"(generation_)?config\.json|tokenizer(_config)?\.json|model(-\d+-of-\d+)?\.safetensors(\.index\.json)?"
+)
 
 
 def is_hub_id(name: str) -> bool:

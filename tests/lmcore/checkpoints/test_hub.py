@@ -102,7 +102,7 @@ def test_a_model_is_downloaded_with_progress_and_is_the_folders(hub):
     shares = [share for what, share in said if what == "downloading model.safetensors"]
     assert len(shares) > 3 and shares == sorted(shares) and shares[-1] == 1.0
     fetched = {name for method, name, _ in hub.asked if method == "GET"}
-    assert fetched == {"config.json", "model.safetensors", "tokenizer.json"}
+    assert fetched == {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json"}
 
 
 def test_what_is_there_is_not_fetched_again_and_serves_without_the_hub(hub, monkeypatch):
