@@ -27,7 +27,7 @@ def from_configs(configs: Iterable[Mapping[str, Any]], vocab_size: int) -> tuple
     for config in configs:
         given = config.get("eos_token_id")
         ids = given if isinstance(given, list) else [given]
-        if found := tuple(dict.fromkeys(each for each in ids if _is_id(each, vocab_size))):
+        if found := _valid(ids, vocab_size):
             return found
     return ()
 
@@ -44,8 +44,9 @@ def from_gguf(metadata: Mapping[str, Any], special_tokens: Mapping[str, int]) ->
     named = (metadata.get(f"tokenizer.ggml.{kind}_token_id") for kind in ("eos", "eot", "eom"))
     vocab_size = len(metadata.get("tokenizer.ggml.tokens") or special_tokens)
     spelled = (token_id for token, token_id in special_tokens.items() if token in _ENDS)
-    return tuple(dict.fromkeys(each for each in (*named, *spelled) if _is_id(each, vocab_size)))
+    return _valid((*named, *spelled), vocab_size)
 
 
-def _is_id(given: object, vocab_size: int) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool) and 0 <= given < vocab_size
+def _valid(ids: Iterable[Any], vocab_size: int) -> tuple[int, ...]:
+    """Return those that are ids, each once."""
+    return tuple(dict.fromkeys(i for i in ids if type(i) is int and 0 <= i < vocab_size))
