@@ -10,20 +10,57 @@ from torch import Tensor
 
 from lmcore.config import ModelConfig
 
+_FIRST_ROOM = 16  # tokens
+
 
 class LayerCache:
-    """Keys and values of one block: two buffers [..., n_kv_heads, capacity, d_head], filled from the left."""
+    """Keys and values of one block: a buffer [2, ..., n_kv_heads, room, d_head], filled from the left.
 
-    def __init__(self, keys: Tensor, values: Tensor) -> None:
-        self._keys = keys
-        self._values = values
+    The room doubles whenever the text outgrows it, up to `capacity` tokens.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._buffer: Tensor | None = None
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Write k and v [..., n_kv_heads, S, d_head] from position `start` on; return all of both up to there."""
         stop = start + k.shape[-2]
-        self._keys[..., start:stop, :] = k
-        self._values[..., start:stop, :] = v
-        return self._keys[..., :stop, :], self._values[..., :stop, :]
+        if self._buffer is None or stop > self._buffer.shape[-2]:
+            self._grow(start, stop, k)
+        assert self._buffer is not None
+        keys, values = self._buffer[..., :stop, :]
+        keys[..., start:, :] = k
+        values[..., start:, :] = v
+        return keys, values
+
+    def select(self, rows: Sequence[int]) -> LayerCache:
+        """Return a new cache of copies of some rows of the batch; a single sequence is a batch of one."""
+        selected = LayerCache(self._capacity)
+        if self._buffer is not None:
+            batch = self._buffer if self._buffer.dim() == 5 else self._buffer.unsqueeze(1)  # [2, B, G, room, d_head]
+            selected._buffer = batch[:, list(rows)]
+        return selected
+
+    @property
+    def reserved_nbytes(self) -> int:
+        """Bytes of the buffer."""
+        return 0 if self._buffer is None else self._buffer.nbytes
+
+    @property
+    def nbytes_per_token(self) -> int:
+        """Bytes of it that one token takes."""
+        return 0 if self._buffer is None else self._buffer[..., :1, :].nbytes
+
+    def _grow(self, start: int, stop: int, like: Tensor) -> None:
+        held, room = self._buffer, _FIRST_ROOM
+        while room < stop:
+            room *= 2
+        shape = (2, *like.shape[:-2], min(room, self._capacity), like.shape[-1])
+        with torch.inference_mode(False):  # a cache begun while looking can go on in any mode
+            self._buffer = torch.empty(shape, dtype=like.dtype, device=like.device)
+        if held is not None:
+            self._buffer[..., :start, :] = held[..., :start, :]
 
 
 class KVCache:
@@ -32,30 +69,19 @@ class KVCache:
     A forward pass with a cache takes only the new ids, continues at position `length`, and
     advances it. `truncate` takes tokens back, so that a generation can be rewound.
 
+    It takes memory for the tokens it holds, at most twice over, and none before the first.
+
     Args:
         config: the model's config.
         capacity: the most tokens it can hold; context_length when left out.
-        batch: the leading batch axis, e.g. (4,); none for a single sequence.
-        dtype: of keys and values: that of the model's weights.
     """
 
-    def __init__(
-        self,
-        config: ModelConfig,
-        capacity: int | None = None,
-        batch: tuple[int, ...] = (),
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
+    def __init__(self, config: ModelConfig, capacity: int | None = None) -> None:
         self.capacity = config.context_length if capacity is None else min(capacity, config.context_length)
         if self.capacity < 1:
             raise ValueError(f"capacity must be at least 1 token, got {capacity}.")
         self.length = 0
-        shape = (config.n_layers, 2, *batch, config.n_kv_heads, self.capacity, config.d_head)
-        self._hold(torch.zeros(shape, dtype=dtype))
-
-    def _hold(self, buffer: Tensor) -> None:
-        self._buffer = buffer
-        self._layers = [LayerCache(keys, values) for keys, values in buffer]
+        self._layers = [LayerCache(self.capacity) for _ in range(config.n_layers)]
 
     def __iter__(self) -> Iterator[LayerCache]:
         """Iterate over the caches of the blocks, in order."""
@@ -78,12 +104,15 @@ class KVCache:
         of several continuations some kept, others doubled (beam search).
         """
         selected = copy.copy(self)
-        with torch.inference_mode():
-            batch = self._buffer if self._buffer.dim() == 6 else self._buffer.unsqueeze(2)  # [L, 2, B, G, K, d_head]
-            selected._hold(batch[:, :, list(rows)])
+        selected._layers = [layer.select(rows) for layer in self._layers]
         return selected
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use for the tokens held so far."""
-        return self._buffer.nbytes * self.length // self.capacity
+        """Bytes of the keys and values of the tokens it holds."""
+        return len(self._layers) * self._layers[0].nbytes_per_token * self.length
+
+    @property
+    def reserved_nbytes(self) -> int:
+        """Bytes of memory it takes, room for tokens to come included."""
+        return len(self._layers) * self._layers[0].reserved_nbytes

@@ -68,9 +68,8 @@ class LanguageModel:
             return self.model(torch.as_tensor(ids, dtype=torch.long), trace, cache, edits).float()
 
     def new_cache(self, capacity: int | None = None) -> KVCache:
-        """Return an empty KV cache for one sequence of up to `capacity` tokens (default: context_length)."""
-        with torch.inference_mode():
-            return KVCache(self.config, capacity, dtype=self.model.head.weight.dtype)
+        """Return an empty KV cache for up to `capacity` tokens (default: context_length); it grows with the text."""
+        return KVCache(self.config, capacity)
 
     def __repr__(self) -> str:
         return f"LanguageModel({self.name!r}, vocab_size={self.config.vocab_size}, n_layers={self.config.n_layers})"

@@ -12,7 +12,7 @@ from torch import Tensor
 from lmcore.kv_cache import KVCache
 from lmcore.language_model import LanguageModel
 
-MAX_BYTES = 128 * 2**20  # a row of logits over 262,144 tokens is one of these 128 MiB
+MAX_BYTES = 8 * 2**20  # a row of logits over 262,144 tokens is one of these 8 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,22 @@ class LogitsStore:
         self._kept: OrderedDict[tuple[tuple[int, ...], bool], NextLogits] = OrderedDict()
         self._cache: KVCache | None = None
         self._cached_ids: list[int] = []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the logits and the cache take."""
+        return self._n_bytes + (0 if self._cache is None else self._cache.reserved_nbytes)
+
+    @property
+    def max_rows(self) -> int:
+        """How many rows of logits are kept."""
+        return max(self._max_bytes // (4 * self._lm.config.vocab_size), 1)
+
+    def forget(self) -> None:
+        """Keep nothing: what is asked for next is computed again."""
+        self._kept.clear()
+        self._n_bytes = 0
+        self._cache, self._cached_ids = None, []
 
     def get(self, ids: Sequence[int], use_cache: bool = True) -> NextLogits:
         """Return the logits after a text, computed with the KV cache or by running the whole text.

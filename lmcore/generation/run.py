@@ -14,6 +14,7 @@ from lmcore import threads
 from lmcore.generation.stopping import StopMatch, stop_match
 from lmcore.generation.tree import GenerationTree, Node, Pruned
 from lmcore.language_model import LanguageModel
+from lmcore.memory import SharedLimit
 from lmcore.sampling import Reshaped, SamplingSettings
 
 End = Literal["", "stop token", "stop string", "context full", "max_new_tokens"]
@@ -32,6 +33,7 @@ class GenerationRun:
         ids: the prompt, at least one token and at most context_length.
         stop_ids: ids that end a text; may be changed later.
         lock: held around each step, so that several runs can share one model.
+        limit: of the memory that several runs take together, see GenerationTree; they share the lock then.
 
     Attributes:
         tree: everything tried so far.
@@ -53,8 +55,9 @@ class GenerationRun:
         ids: Sequence[int],
         stop_ids: Collection[int] = (),
         lock: AbstractContextManager[object] | None = None,
+        limit: SharedLimit | None = None,
     ) -> None:
-        self.tree = GenerationTree(lm, ids)
+        self.tree = GenerationTree(lm, ids, limit)
         self.node = self.tip = self.tree.root
         self.settings = SamplingSettings(seed=0)
         self.max_new_tokens = 50
@@ -140,6 +143,13 @@ class GenerationRun:
         self.ask_to_stop()
         if self._thread is not None:
             self._thread.join()
+
+    def rest(self) -> None:
+        """Stop, and take no more memory than the tokens need; `step` and `start` go on all the same."""
+        self.stop()
+        if self.tree.nbytes:
+            with self._lock:
+                self.tree.forget()
 
     def go_to(self, node: Node) -> None:
         """Make any node of the tree the present place; what follows it in the branch in view stays in view."""

@@ -21,6 +21,7 @@ from torch import Tensor
 from lmcore import distribution
 from lmcore.generation.logits_store import LogitsStore
 from lmcore.language_model import LanguageModel
+from lmcore.memory import SharedLimit
 from lmcore.sampling import History, Reshaped, SamplingSettings, draw, new_generator, reshape
 
 
@@ -85,6 +86,7 @@ class GenerationTree:
     Args:
         lm: the language model.
         ids: the prompt, at least one token and at most context_length.
+        limit: of the memory that this and other trees take together for what can be computed again.
 
     Attributes:
         root: the node that stands for the prompt.
@@ -94,7 +96,7 @@ class GenerationTree:
         ValueError: for a prompt that is empty or too long.
     """
 
-    def __init__(self, lm: LanguageModel, ids: Sequence[int]) -> None:
+    def __init__(self, lm: LanguageModel, ids: Sequence[int], limit: SharedLimit | None = None) -> None:
         if not 1 <= len(ids) <= lm.config.context_length:
             raise ValueError(
                 f"the prompt has {len(ids)} tokens; generation needs 1 to context_length = {lm.config.context_length}."
@@ -104,6 +106,17 @@ class GenerationTree:
         self.root = Node(None)
         self.latest: tuple[Node, Reshaped] | None = None
         self._store = LogitsStore(lm)
+        self._limit = limit
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory taken for what can be computed again; a distribution counts as three rows of float64."""
+        return self._store.nbytes + (0 if self.latest is None else 3 * 8 * self.lm.config.vocab_size)
+
+    def forget(self) -> None:
+        """Give up what can be computed again; the tokens stay."""
+        self.latest = None
+        self._store.forget()
 
     def path(self, node: Node) -> list[Node]:
         """Return the nodes from the first token after the prompt to this one."""
@@ -150,7 +163,9 @@ class GenerationTree:
         Raises:
             ValueError: when the context is full.
         """
-        return self._store.get(self.ids(node), use_cache).logits
+        logits = self._store.get(self.ids(node), use_cache).logits
+        self._take_note()
+        return logits
 
     def next_result(self, node: Node, settings: SamplingSettings, use_cache: bool = True) -> Reshaped:
         """Return the distribution of the token after a node.
@@ -206,8 +221,16 @@ class GenerationTree:
         return self._child(node, token_id, result, used_cache, by_hand)
 
     def look_ahead(self, node: Node, token_ids: Sequence[int]) -> None:
-        """Compute in one pass the logits after a node and after each of the tokens that are to follow it."""
+        """Compute in one pass the logits after a node and after each of the tokens that are to follow it.
+
+        Of these, `farthest_look` are kept.
+        """
         self._store.fill(self.ids(node), token_ids)
+
+    @property
+    def farthest_look(self) -> int:
+        """How many rows of logits are kept at a time."""
+        return self._store.max_rows
 
     def prune(self, node: Node) -> Pruned:
         """Cut off a node and all that follows it.
@@ -225,6 +248,10 @@ class GenerationTree:
         """Put back what `prune` cut off."""
         assert pruned.node.parent is not None
         pruned.node.parent.children.insert(pruned.index, pruned.node)
+
+    def _take_note(self) -> None:
+        if self._limit is not None:
+            self._limit.used(self)
 
     def _child(self, node: Node, token_id: int, result: Reshaped, use_cache: bool, by_hand: bool) -> Node:
         for child in node.children:
@@ -246,4 +273,5 @@ class GenerationTree:
         )
         node.children.append(child)
         self.latest = (child, result)
+        self._take_note()
         return child

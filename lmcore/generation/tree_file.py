@@ -20,7 +20,7 @@ FORMAT, VERSION = "generation tree", 1
 MAX_BYTES, MAX_NODES, MAX_NAME = 2**20, 20_000, 80
 _TOP = {"format", "version", "model", "vocab_size", "prompt", "prompt_ids", "settings", "nodes", "present", "tip"}
 _NODE = {"parent", "id", "settings", "by_hand", "used_cache", "name", "token", "prob"}
-_CHUNK = 32  # tokens of a branch that one pass computes
+_CHUNK = 32  # tokens of a branch that one pass computes at most
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class TreeFile:
         placed: list[Node] = []
         following = _first_children(self.nodes)
         looked_ahead: set[int] = set()
-        difference = 0.0
+        difference, chunk = 0.0, min(_CHUNK, tree.farthest_look)
         yield Restored(0, len(self.nodes), difference, tree.root, tree.root)
         for number, given in enumerate(self.nodes):
             parent = tree.root if given.parent < 0 else placed[given.parent]
             if number not in looked_ahead and given.used_cache:
                 ahead = [number]
-                while len(ahead) < _CHUNK and ahead[-1] in following:
+                while len(ahead) < chunk and ahead[-1] in following:
                     ahead.append(following[ahead[-1]])
                 tree.look_ahead(parent, [self.nodes[each].token_id for each in ahead[:-1]])
                 looked_ahead.update(ahead)

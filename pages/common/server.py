@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import gc
+from collections.abc import AsyncIterator
 from typing import Any
 
 import streamlit as st
@@ -9,11 +13,14 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from streamlit.runtime import Runtime
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.pages_manager import PagesManager
 
 from pages.common.headers import SecurityHeaders
 from pages.live.part import scripts, version
 
+_SWEEP = 15.0  # seconds between two looks for sessions that have ended
 _FOREVER = "public, max-age=31536000, immutable"  # the address has the version in it
 
 
@@ -24,7 +31,32 @@ def around_the_pages() -> dict[str, Any]:
     PagesManager.uses_pages_directory = False
     base = st.get_option("server.baseUrlPath").strip("/")
     live = Route(f"{'/' if base else ''}{base}/live/{{version}}/{{path:path}}", _script)
-    return {"routes": [live], "middleware": [Middleware(SecurityHeaders)]}
+    return {"routes": [live], "middleware": [Middleware(SecurityHeaders)], "lifespan": _sweeping}
+
+
+def forget_ended(sessions: MemorySessionStorage) -> int:
+    """Let go of the sessions whose readers have been away too long to come back; return how many."""
+    ended = len(sessions._cache.expire())  # type: ignore[attr-defined]
+    if ended:
+        gc.collect()  # a session refers to itself
+    return ended
+
+
+@contextlib.asynccontextmanager
+async def _sweeping(_app: object) -> AsyncIterator[None]:
+    """Let go of ended sessions as long as the server runs: Streamlit would do so when the next reader leaves."""
+
+    async def sweep() -> None:
+        while True:
+            await asyncio.sleep(_SWEEP)
+            if Runtime.exists():
+                forget_ended(Runtime.instance()._session_mgr._session_storage)  # type: ignore[attr-defined]
+
+    task = asyncio.create_task(sweep())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 async def _script(request: Request) -> Response:

@@ -26,6 +26,7 @@ from torch import Tensor
 import lmcore
 from lmcore import LanguageModel, Trace
 from lmcore.loading import LoadingCancelled, Progress
+from lmcore.memory import SharedLimit
 from lmcore.tokenizer import Encoding, Tokenizer
 from pages.common import engines, link
 from pages.common.forward import LARGEST_PASS, ForwardPasses, longest_traced
@@ -33,10 +34,11 @@ from pages.common.models import Loading, Models
 from pages.common.text import _, markdown_literal, ngettext, visible
 
 MEMORY_VARIABLE = "GLASS_BOX_LM_MEMORY"
-"""The environment variable that says how many GiB of weights are kept in memory."""
+"""The environment variable that says how many GiB are kept in memory: models, and what sessions generate with."""
 
 MAX_CHARACTERS = 4000  # longer prompts are refused before they are split into tokens
 MAX_CACHE_BYTES = 256 * 2**20  # of passes, for all sessions together
+_SESSIONS_SHARE = 8  # one part in so many of what is kept in memory is that of generations, the rest the models'
 _FITS_ALWAYS = 128  # tokens, with any model that one machine runs: for them no room is measured
 _SHOWN = "session.shown"  # the name of the model that was shown last
 
@@ -47,7 +49,7 @@ def _models() -> Models:
     # A thread that computes a token waits for Python's lock at each layer: another's turn is a millisecond, not five.
     sys.setswitchinterval(0.001)
     # What is loaded stays: it need not be walked whenever garbage is collected.
-    return Models(_load, memory_budget(), loaded=lambda: (gc.collect(), gc.freeze()))
+    return Models(_load, memory_budget() - kept().max_bytes, loaded=lambda: (gc.collect(), gc.freeze()))
 
 
 def _load(name: str, said: Progress) -> LanguageModel:
@@ -55,7 +57,7 @@ def _load(name: str, said: Progress) -> LanguageModel:
 
 
 def memory_budget() -> int:
-    """Return the bytes of weights that are kept in memory: what the operator allows, or half of the machine's memory.
+    """Return the bytes that are kept in memory: what the operator allows, or half of the machine's memory.
 
     Raises:
         ValueError: when the environment variable is no positive number.
@@ -70,6 +72,12 @@ def memory_budget() -> int:
     if not 0 < budget < math.inf:
         raise ValueError(f"{MEMORY_VARIABLE} must be a positive number of GiB, such as 4, got {given!r}.")
     return int(budget * 2**30)
+
+
+@st.cache_resource(show_spinner=False)
+def kept() -> SharedLimit:
+    """Return the limit that the generations of all sessions share for logits and KV caches, used under the lock."""
+    return SharedLimit(memory_budget() // _SESSIONS_SHARE)
 
 
 @st.cache_resource(show_spinner=False)

@@ -23,11 +23,11 @@ def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
     key = (lm.name, prompt.text)
     if st.session_state.get(_CURRENT) != key:
         for run in runs.values():
-            run.ask_to_stop()
+            run.rest()
         st.session_state[_CURRENT] = key
         st.session_state[SELECTED] = None
     if key not in runs:
-        runs[key] = GenerationRun(lm, prompt.ids, stops.default_ids(lm), session.forward_lock())
+        runs[key] = GenerationRun(lm, prompt.ids, stops.default_ids(lm), session.forward_lock(), session.kept())
     runs[key] = runs.pop(key)
     for old in list(runs)[:-1]:
         if not runs[old].tree.root.children or len(runs) > MAX_RUNS:

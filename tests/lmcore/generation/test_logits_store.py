@@ -7,6 +7,9 @@ import torch
 
 import lmcore
 from lmcore.generation.logits_store import LogitsStore
+from lmcore.generation.tree import GenerationTree
+from lmcore.memory import SharedLimit
+from lmcore.parameters import kv_cache_bytes
 
 ENCODINGS = ("rope", "learned", "sinusoidal", "alibi", "relative", "none")
 
@@ -89,3 +92,28 @@ def test_rows_of_a_cache_go_on_each_by_itself(encoding: str) -> None:
         torch.testing.assert_close(row, lm(ids)[-1], atol=1e-5, rtol=1e-4)
     assert (prompt.length, both.length, swapped.length) == (3, 4, 5)
     torch.testing.assert_close(lm([70], cache=prompt)[-1], lm([7, 8, 9, 70])[-1], atol=1e-5, rtol=1e-4)
+
+
+def test_a_store_that_forgets_takes_no_memory_and_computes_again() -> None:
+    lm = random_model("rope")
+    store = LogitsStore(lm)
+    before = store.get([1, 2, 3]).logits
+    assert store.nbytes >= before.nbytes + kv_cache_bytes(lm.config, 3)
+    store.forget()
+    assert store.nbytes == 0
+    torch.testing.assert_close(store.get([1, 2, 3]).logits, before)
+
+
+def test_trees_share_a_limit_and_go_on_after_they_have_forgotten() -> None:
+    lm = random_model("rope")
+    settings = lmcore.SamplingSettings(seed=1)
+    limit = SharedLimit(3 * 4 * lm.config.vocab_size + 60_000)
+    trees = [GenerationTree(lm, [5, each], limit) for each in range(6)]
+    nodes = [tree.root for tree in trees]
+    for _ in range(4):
+        nodes = [tree.draw(node, settings) for tree, node in zip(trees, nodes, strict=True)]
+        assert limit.nbytes <= max(limit.max_bytes, max(tree.nbytes for tree in trees))
+    assert sum(tree.nbytes == 0 for tree in trees) >= 3
+    for tree, node in zip(trees, nodes, strict=True):
+        steps = lmcore.generate(lm, tree.prompt_ids, settings, max_new_tokens=4)
+        assert [step.token_id for step in steps] == [step.token_id for step in tree.path(node)]
