@@ -53,7 +53,9 @@ def prompt_bar() -> None:
         key="prompt",
         persist_state="session",
         autocomplete="off",
-        help=_("At most {n:,} characters, and as many tokens as the model's context.").format(n=session.MAX_CHARACTERS),
+        help=_("At most {n:,} characters, and no more tokens than the model's context.").format(
+            n=session.MAX_CHARACTERS
+        ),
     )
     examples.selectbox(
         _("Examples"),
@@ -72,7 +74,7 @@ def prompt_bar() -> None:
         help=known[chosen].description if (chosen := st.session_state["model"]) in known else _("runs elsewhere"),
     )
     if engines.broken():
-        st.text(_("The operator's list of engines could not be read; the server's log says why."))
+        st.text(_("The operator's list of engines could not be read. The server's log says why."))
     given = link.replaced("model")
     if given is not None:
         st.text(_("There is no model named {given}; showing {name}.").format(given=given[:60], name=names[0]))
@@ -94,7 +96,8 @@ def notes() -> None:
         added = " ".join(visible(token) for token in encoding.tokens[: encoding.n_added])
         st.caption(
             _(
-                "{name} begins every text with {token}: position 0 is that token, and the prompt's own come after it."
+                "{name} starts every text with {token}: position 0 is that token, and the tokens of the prompt "
+                "come after it."
             ).format(name=lm.name, token=f"`{added}`")
         )
     if lm.model.head.weight.dtype != torch.float32 and 0 < len(encoding.ids) <= lm.config.context_length:
@@ -108,8 +111,9 @@ def _say_rounding(ids: list[int]) -> None:
     token = int((rounded - exact).abs().argmax())
     st.caption(
         _(
-            "The weights are in bfloat16: half the memory, numbers good to two or three digits. After this prompt the "
-            "probability that changes most is that of {token}: {rounded} here, {exact} in float32."
+            "The weights are in bfloat16: half the memory, and numbers accurate to two or three digits. After "
+            "this prompt, the probability that changes most is that of {token}: {rounded} here, {exact} in "
+            "float32."
         ).format(
             token=markdown_literal(visible(lm.tokenizer.token_bytes(token))),
             rounded=f"{rounded[token]:.4f}",

@@ -158,12 +158,12 @@ def _stop_loading(name: str, loading: Loading) -> None:
 def doing(name: str, what: str) -> str:
     """Return what a loading is doing, in the reader's language."""
     sentences = {
-        "checking the converted ": _("{name}: checking the copy kept from last time"),
+        "checking the converted ": _("{name}: checking the copy from last time"),
         "checking ": _("{name}: checking the file"),
         "reading the tokenizer": _("{name}: reading the tokenizer"),
         "reading ": _("{name}: reading the weights"),
         "downloading ": _("{name}: downloading"),
-        "keeping ": _("{name}: keeping a copy that loads faster next time"),
+        "keeping ": _("{name}: saving a copy that loads faster next time"),
     }
     found = next((sentence for start, sentence in sentences.items() if what.startswith(start)), _("Loading {name}"))
     return found.format(name=_shown(name))
@@ -231,8 +231,9 @@ def require_tokens(minimum: int = 1) -> Encoding:
     if len(found.ids) > _FITS_ALWAYS and len(found.ids) > (limit := _longest(model_name(), lm)):
         _stop(
             _(
-                "This prompt has {n:,} tokens. With {name}, all that is computed for them would fill more than "
-                "{size:.0f} GB; {limit:,} tokens fit. Shorten it above, or choose a smaller model: the text is kept."
+                "This prompt has {n:,} tokens. With {name}, everything computed for them would need more than "
+                "{size:.0f} GB; {limit:,} tokens fit. Shorten it above, or choose a smaller model: the text is "
+                "kept."
             ),
             n=len(found.ids),
             name=model_name(),
@@ -257,7 +258,7 @@ def _stop(message: str, **values: object) -> NoReturn:
 def _say_not_installed(model: lmcore.AvailableModel) -> NoReturn:
     st.info(
         _(
-            "{name} is not installed here. This line brings it ({size} MB, {licence}); then load this page again."
+            "{name} is not installed here. This command installs it ({size} MB, {licence}). Then load this page again."
         ).format(name=model.name, size=f"{model.size / 1e6:,.0f}", licence=model.licence)
     )
     st.code(model.install, language="shell")

@@ -25,7 +25,7 @@ def show() -> None:
         if not opened.open:
             return
         address = link.address()
-        st.caption(_("Whoever opens this link sees this page as it is now."))
+        st.caption(_("Anyone who opens this link sees this page as it is now."))
         st.code(address, language=None)
         try:
             code = segno.make(address, error="l", micro=False)
@@ -35,7 +35,7 @@ def show() -> None:
             picture = code.svg_inline(border=2, dark="black", light="white", omitsize=True)
             st.image(picture, width=240, alt=_("QR code of the link"))
         if urlsplit(address).hostname in _LOCAL:
-            st.caption(_("This address is good on this computer only: open the page by the server's name first."))
+            st.caption(_("This address works only on this computer. Open the page by the server's name first."))
         formats = ["svg", "png"]
         st.segmented_control(
             _("Pictures are saved as"),

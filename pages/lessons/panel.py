@@ -80,7 +80,7 @@ def _show_step(lesson: Lesson, index: int) -> bool:
         _show_answer(step, done[index])
     waits = asks and not step.reveal
     if waits:
-        st.caption(_("The page comes with the answer."))
+        st.caption(_("The page appears after you answer."))
     with st.container(horizontal=True):
         if asks and st.button(_("Answer"), type="primary", disabled=chosen is None, key="lesson.answer"):
             done[index] = chosen
@@ -116,7 +116,7 @@ def _show_answer(step: Step, chosen: int) -> None:
         st.markdown(f"{mark} {choice.text.in_language(code)}{yours}")
     told = _("Measured just now: **{answer}**.").format(answer=_shown(question.measure.name, answer))
     if beside is not None:
-        told = _("Measured just now: **{answer}**, beside {beside}.").format(
+        told = _("Measured just now: **{answer}**; for comparison: {beside}.").format(
             answer=_shown(question.measure.name, answer), beside=_shown(question.beside.name, beside)
         )
     explained = "" if step.explain is None else " " + step.explain.in_language(code)
@@ -140,7 +140,7 @@ def _show_buttons(lesson: Lesson, index: int) -> None:
         st.button(_("Finish"), key="lesson.finish", on_click=_leave)
     elif st.button(_("Next step"), key="lesson.next"):
         go(lesson, index + 1)
-    if st.button(_("Set up again"), key="lesson.again", help=_("The page as this step set it up.")):
+    if st.button(_("Set up again"), key="lesson.again", help=_("Show the page as this step set it up.")):
         go(lesson, index, revealed=index in answers(lesson))
     st.button(_("Leave the lesson"), key="lesson.leave", type="tertiary", on_click=_leave)
 

@@ -86,10 +86,10 @@ def test_a_box_lists_what_it_holds_and_reset_forgets_it(open_page: OpenPage) -> 
     page.mouse.move(x + 12, y + 12, steps=4)
     page.mouse.up()
     settle(page)
-    expect(page.get_by_text("1 tokens encircled.")).to_be_visible()
+    expect(page.get_by_text("1 tokens selected.")).to_be_visible()
     page.locator(".token-map .reset").click()
     settle(page)
-    expect(page.get_by_text("tokens encircled.")).to_have_count(0)
+    expect(page.get_by_text("tokens selected.")).to_have_count(0)
 
 
 def test_dragging_turns_three_dimensions_and_nothing_is_sent(open_page: OpenPage) -> None:

@@ -32,6 +32,6 @@ def test_a_head_is_switched_off_in_the_grid_and_back_on_at_its_chip(open_page: O
     page.get_by_role("button", name="Undo").click()
     settle(page)
     expect(mlp).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("button", name="Clear all").click()
     settle(page)
     expect(distance).to_have_text("0.0000")

@@ -12,7 +12,7 @@ def test_a_csv_file_is_scored(open_page: OpenPage) -> None:
     csv = 'id,text\n1,"The king, the queen"\n2,好\n'.encode()
     page.locator("input[type=file]").set_input_files({"name": "texts.csv", "mimeType": "text/csv", "buffer": csv})
     expect(page.get_by_text("2 texts")).to_be_visible()
-    page.get_by_role("button", name="Score them").click()
+    page.get_by_role("button", name="Score the texts").click()
     settle(page)
     expect(page.get_by_text("Line 3: one token alone")).to_be_visible()
     expect(page.get_by_test_id("stMetricValue").first).to_have_text("4")

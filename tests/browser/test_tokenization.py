@@ -33,9 +33,9 @@ def test_a_long_text_is_pasted_counted_and_drawn_in_part(open_page: OpenPage, te
     paste(page, text)
     assert 0 < chips(page).count() < 2_000
     assert len(page.get_by_label("A long text").input_value()) <= 20_000
-    expect(page.get_by_text(f"{len(text):,} characters are held")).to_be_visible()
+    expect(page.get_by_text(f"{len(text):,} characters are stored")).to_be_visible()
     first = chips(page).first.get_attribute("title")
-    slider = page.get_by_role("slider", name="Drawn from character")
+    slider = page.get_by_role("slider", name="Show from character")
     slider.focus()
     slider.press("End")
     settle(page)
@@ -43,7 +43,7 @@ def test_a_long_text_is_pasted_counted_and_drawn_in_part(open_page: OpenPage, te
     page.get_by_role("link", name="Embedding lookup").first.click()
     settle(page)
     page.go_back()
-    expect(page.get_by_text(f"{len(text):,} characters are held")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text(f"{len(text):,} characters are stored")).to_be_visible(timeout=WAIT)
 
 
 def test_tokens_over_the_same_bytes_stand_above_one_another(open_page: OpenPage) -> None:
@@ -87,7 +87,7 @@ def test_a_token_found_in_the_vocabulary_is_followed_to_its_neighbours(open_page
     page.locator(".groups .chip").first.click()
     settle(page)
     token_id = page.locator(".groups .chip .id").first.inner_text()
-    page.get_by_role("link", name=f"(id {token_id}) to its neighbours").click()
+    page.get_by_role("link", name=f"(id {token_id}) in the embedding").click()
     settle(page)
     assert "/embedding" in page.url
     expect(page.get_by_text("Length of this row").first).to_be_visible(timeout=WAIT)

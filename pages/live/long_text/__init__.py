@@ -49,8 +49,8 @@ def long_text(
         "wording": {
             "label": label,
             "hint": hint,
-            "held": _("{n} characters are held; the field shows the first {shown}. Paste again to replace them."),
-            "refused": _("This text has {n} characters; at most {limit} are taken, and the rest was left out."),
+            "held": _("{n} characters are stored; the field shows the first {shown}. Paste again to replace them."),
+            "refused": _("This text has {n} characters. Only the first {limit} are used; the rest was left out."),
             "clear": _("Clear the text"),
         },
     }

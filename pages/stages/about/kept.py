@@ -12,17 +12,19 @@ def show() -> None:
     """Say what is kept on disk, in memory, in the address and in the browser, and what is sent elsewhere."""
     st.markdown(
         _(
-            "**On disk: nothing of what you type or do.** The program keeps one kind of file: of a real model's "
-            "weights a converted copy, in the cache directory of the user who started the server, so that the model "
-            "loads faster next time. The server's log has errors, which may quote a value that was given."
+            "**On disk: nothing that you type or do.** The program stores one kind of file: a converted copy "
+            "of a real model's weights, so that the model loads faster next time. It is in the cache directory "
+            "of the user who started the server. The server's log records errors, which may quote a value that "
+            "was entered."
         )
     )
     st.markdown(
         _(
-            "**In memory, for a while.** Your session (prompt, settings, generated texts, a training) ends about "
-            "{minutes} minutes after its page was closed. Tokens and numbers of recent prompts are kept for all "
-            "sessions together, without saying whose they were, so that nothing is computed twice: {size} MB at most, "
-            "the oldest go first. When the server stops, all of it is gone."
+            "**In memory, for a while.** Your session (prompt, settings, generated texts, a training run) ends "
+            "about {minutes} minutes after its page is closed. Tokens and numbers of recent prompts are shared "
+            "by all sessions, so that nothing is computed twice; the server does not record whose they were. "
+            "They take at most {size} MB, and the oldest are removed first. When the server stops, all of it "
+            "is deleted."
         ).format(
             minutes=f"{st.get_option('server.disconnectedSessionTTL') / 60:g}",
             size=f"{session.MAX_CACHE_BYTES / 2**20:.0f}",
@@ -30,9 +32,9 @@ def show() -> None:
     )
     st.markdown(
         _(
-            "**In the address.** Prompt and settings are in the address of the page, so they are in your browser's "
-            "history, and in the log of a proxy if the network has one. Whoever is given the link sees them. Texts "
-            "too long for an address stay in the session alone."
+            "**In the address.** The prompt and the settings are part of the page's address. So they are in "
+            "your browser's history, and in the log of a proxy if the network has one. Anyone with the link "
+            "can see them. Texts too long for an address stay in the session."
         )
     )
     st.markdown(
@@ -51,7 +53,7 @@ def show() -> None:
         return
     st.markdown(
         _(
-            "**Sent elsewhere: prompts, when you choose a model that runs elsewhere.** Here these are {names}; what "
-            "they keep is their operator's to say. Pages, fonts and scripts come from this server."
+            "**Sent elsewhere: prompts, if you choose a model that runs elsewhere.** Here these are {names}; "
+            "their operators decide what they keep. Pages, fonts and scripts come from this server."
         ).format(names=", ".join(markdown_literal(visible(name)) for name in engines.names()))
     )

@@ -21,33 +21,33 @@ def rows() -> list[tuple[str, str]]:
     return [
         (
             _("Prompt"),
-            _("{n:,} characters, and as many tokens as the model's context").format(n=session.MAX_CHARACTERS),
+            _("{n:,} characters, and no more tokens than the model's context").format(n=session.MAX_CHARACTERS),
         ),
         (
-            _("Memory for all that is computed from one prompt"),
-            _("{size:.1f} GB; a model that needs more takes fewer tokens").format(size=LARGEST_PASS / 1e9),
+            _("Memory for everything computed from one prompt"),
+            _("{size:.1f} GB; with a larger model, fewer tokens fit").format(size=LARGEST_PASS / 1e9),
         ),
-        (_("Long text that is cut into tokens"), _("{n:,} characters").format(n=source.MAX_CHARACTERS)),
+        (_("Long text to tokenize"), _("{n:,} characters").format(n=source.MAX_CHARACTERS)),
         (
             _("Several texts scored at once"),
             _("{texts:,} texts of {n:,} characters each").format(texts=several.MAX_TEXTS, n=several.MAX_CHARACTERS),
         ),
         (_("Own logits"), _("{n:,} characters").format(n=sources.MAX_CHARACTERS)),
-        (_("Draws at a press"), f"{drawing.MAX_DRAWS:,}"),
+        (_("Draws per press"), f"{drawing.MAX_DRAWS:,}"),
         (_("Generated text"), _("the model's context; {n} texts are kept").format(n=runs.MAX_RUNS)),
         (
-            _("A tree of texts as a file"),
+            _("A saved tree of texts"),
             _("{size:g} MB and {n:,} tokens").format(size=tree_file.MAX_BYTES / 2**20, n=tree_file.MAX_NODES),
         ),
         (
             _("Training in the browser"),
-            _("{steps:,} steps, d_model {width}, own text of {n:,} characters").format(
+            _("{steps:,} steps, d_model {width}, {n:,} characters of your own text").format(
                 steps=MOST_STEPS, width=WIDEST, n=texts.MAX_CHARACTERS
             ),
         ),
         (_("Uploaded file"), _("{size} MB").format(size=st.get_option("server.maxUploadSize"))),
         (
             _("Download"),
-            _("what the page shows, in full: a row for each token of the text or of the vocabulary"),
+            _("everything the page shows: a row for each token of the text or of the vocabulary"),
         ),
     ]

@@ -11,13 +11,16 @@ from pages.stages.about import kept, limits, software
 
 page.header(
     _("About this explorer"),
-    _("What the server keeps of your visit, where it draws limits, whose the models are, and which versions run here."),
+    _(
+        "What the server stores of your visit, which limits it has, the licences of the models, and the versions "
+        "that run here."
+    ),
 )
 st.subheader(_("What is stored"), anchor=False)
 kept.show()
 st.subheader(_("Limits"), anchor=False)
-st.markdown(_("Each is said again where it applies: no text is cut in silence."))
-st.table(pd.DataFrame(limits.rows(), columns=[_("of what"), _("at most")]).set_index(_("of what")))
+st.markdown(_("Each limit is also shown where it applies: no text is cut without notice."))
+st.table(pd.DataFrame(limits.rows(), columns=[_("item"), _("at most")]).set_index(_("item")))
 st.subheader(_("Models and their licences"), anchor=False)
 st.table(pd.DataFrame(software.models(), columns=[_("model"), _("licence"), _("here")]).set_index(_("model")))
 st.subheader(_("Versions"), anchor=False)

@@ -17,7 +17,7 @@ def models() -> list[tuple[str, str, str]]:
     return [
         (f"`{model.name}`", model.licence or _("part of this project, trained on its own grammar"), _here(model))
         if not model.description.startswith("from ")
-        else (f"`{model.name}`", _("see the files it came with"), _here(model))
+        else (f"`{model.name}`", _("see the files that came with it"), _here(model))
         for model in session.available_models().values()
     ]
 

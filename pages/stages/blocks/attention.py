@@ -48,16 +48,19 @@ def patterns(chosen: Chosen, weights: np.ndarray) -> None:
         weights[chosen.head],
         chosen.position,
         key="attention-text",
-        label=_("The text; arcs join the query to the tokens it attends to"),
+        label=_("The text; arcs connect the query with the tokens it attends to"),
         on_select=lambda position: st.session_state.update({"position": position}),
     )
     st.caption(
-        _("The wider an arc, the more the outlined token attends to the other. Rest on a token to see its own arcs.")
+        _("A wider arc means more attention from the outlined token. Rest the pointer on a token to see its own arcs.")
     )
     page.figure(
         figures.pattern(weights[chosen.head], chosen.labels, chosen.position, (_("Query"), _("Key"), _("Weight"))),
         "pattern",
-        _("Heat map of the attention weights of one head: a row a query, a column a key; future keys are grey."),
+        _(
+            "Heat map of the attention weights of one head: each row is a query, each column a key. Later keys are "
+            "grey."
+        ),
     )
     st.caption(_sharing(chosen.config, chosen.head))
     if chosen.config.n_heads > 1:
@@ -67,7 +70,7 @@ def patterns(chosen: Chosen, weights: np.ndarray) -> None:
             _("The attention patterns of all heads of this block side by side; the chosen one is outlined."),
         )
         if len(chosen.labels) > figures.MAX_THUMBNAIL:
-            st.caption(_("Each cell of a small picture is the largest weight of a patch of the pattern."))
+            st.caption(_("Each cell of a small picture is the largest weight in a patch of the pattern."))
     page.downloads("pattern", lambda: pattern_rows(weights[chosen.head], chosen.found.tokens))
 
 
@@ -88,10 +91,10 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
         rest = 1 - step.weights[kept].sum().item()
         st.caption(
             _(
-                "Drawn are the {n} keys of the largest weight; the others together weigh {rest}. The table has all."
+                "The {n} keys with the largest weights are drawn; the others together have {rest}. The table lists all."
             ).format(n=len(kept), rest=fmt_probability(max(rest, 0.0)))
         )
-    st.markdown(_("**1 · q and k.** The query's vector, and below it the key of every token."))
+    st.markdown(_("**1 · q and k.** The query vector, and below it the key of every token."))
     page.figure(
         figures.vectors(
             [step.q.numpy(), *step.k[kept].numpy()],
@@ -101,12 +104,12 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
             marked=0,
         ),
         "query-keys",
-        _("Heat map: the query's vector on top, the keys' vectors below it."),
+        _("Heat map: the query vector at the top, the key vectors below it."),
     )
     st.markdown(
         _(
-            "**2 · Scores, mask, softmax.** q·k divided by the square root of d_head; keys in the future are masked "
-            "(grey) and get no weight at all; softmax makes weights that sum to 1."
+            "**2 · Scores, mask, softmax.** q·k divided by the square root of d_head. Keys at later positions "
+            "are masked (grey) and get weight 0. Softmax turns the scores into weights that sum to 1."
         )
     )
     page.figure(
@@ -120,7 +123,12 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
         "scores-weights",
         _("Two bar charts side by side: the score of every key, and its weight after the mask and softmax."),
     )
-    st.markdown(_("**3 · Weighted values.** Each token's v times its weight; their sum is z, what this head read."))
+    st.markdown(
+        _(
+            "**3 · Weighted values.** Each token's v is multiplied by its weight. Their sum is z, the output of this "
+            "head."
+        )
+    )
     page.figure(
         figures.vectors(
             [*step.weighted_values[kept].numpy(), step.z.numpy()],
@@ -130,7 +138,7 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
             marked=len(kept),
         ),
         "weighted-values",
-        _("Heat map: a row for each token's weighted value, and z, their sum, at the bottom."),
+        _("Heat map: a row for each token's weighted value; z, their sum, is at the bottom."),
     )
 
 

@@ -31,7 +31,7 @@ def show(lm: LanguageModel, found: Encoding) -> None:
     chosen = switched.current(lm.config, len(found.ids))
     controls, picture = st.columns([2, 3], gap="large")  # the switches are a picture too
     with controls:
-        position = widgets.position_picker(label=_("After which token: choose one"))
+        position = widgets.position_picker(label=_("Choose a token: the prediction after it is shown"))
         place = Place(lm, found, position)
         sweep = _sweep(place)
         st.fragment(_grid, run_every=_REFRESH if sweep is not None and sweep.running else None)(place, chosen)
@@ -104,12 +104,14 @@ def _grid(place: Place, chosen: list[str]) -> None:
         )
         for block in range(config.n_layers)
     ]
-    st.caption(_("Switch off: a head, the whole attention, the MLP, or, by its number, a block"))
+    st.caption(
+        _("Press to switch off a head, the attention or the MLP. Press a row's number to switch off the whole block.")
+    )
     component_grid(
         [*map(str, range(config.n_heads)), "attn", "mlp"],
         rows,
         key="switched.grid",
-        label=_("Switches: a row a block, a column a head, then the attention and the MLP"),
+        label=_("Switches: one row for each block; one column for each head, then the attention and the MLP"),
         on_choose=_press,
     )
     if key != _key(place):
@@ -130,8 +132,8 @@ def _grid(place: Place, chosen: list[str]) -> None:
         strongest = max(effects, key=effects.__getitem__)
         st.caption(
             _(
-                "Colour: how far the distribution moves (total variation distance) when this part alone is off. "
-                "The darkest, {part}, moves it by {distance}."
+                "Colour: how much the distribution changes (total variation distance) when only this part is "
+                "off. The darkest, {part}, changes it by {distance}."
             ).format(part=strongest, distance=f"{effects[strongest]:.4f}")
         )
 
@@ -174,14 +176,14 @@ def _chips(chosen: list[str], found: Encoding) -> None:
     """Show every change with a cross to take it back, and the steps back and forth."""
     with st.container(horizontal=True, vertical_alignment="center", key="switched-chips"):
         if not chosen:
-            st.markdown(_("Nothing is changed yet: press a cell of the grid, or swap two tokens."))
+            st.markdown(_("Nothing is changed yet. Press a cell of the grid, or swap two tokens."))
         for intervention in chosen:
             st.button(
                 f"{_spoken(intervention, found)} ✕",
                 key=f"switched.chip.{intervention}",
                 on_click=switched.toggle,
                 args=(intervention,),
-                help=_("Take back: {name}").format(name=intervention),
+                help=_("Undo: {name}").format(name=intervention),
             )
     with st.container(horizontal=True, key="switched-steps"):
         for name, icon, act, possible in (
@@ -190,7 +192,7 @@ def _chips(chosen: list[str], found: Encoding) -> None:
         ):
             st.button(name, key=f"switched.{act.__name__}", icon=icon, on_click=act, disabled=not possible)
         st.button(
-            _("Clear"),
+            _("Clear all"),
             key="switched.clear",
             on_click=switched.change,
             args=([],),
@@ -203,7 +205,7 @@ def _spoken(intervention: str, found: Encoding) -> str:
     """Say an intervention in words."""
     kind, first, *rest = intervention.split(".")
     if kind == "swap":
-        return _("{first} ⇄ {second} swapped").format(first=first, second=rest[0])
+        return _("swapped {first} ⇄ {second}").format(first=first, second=rest[0])
     if rest[-2:-1] == ["head"]:
         return _("block {block} · head {head}").format(block=first, head=rest[-1])
     part = {"attn": _("attention"), "mlp": "MLP"}.get(rest[0]) if rest else None
@@ -216,9 +218,9 @@ def _difference(place: Place, chosen: list[str], before: Tensor, after: Tensor, 
     left.metric(
         _("Total variation distance"),
         f"{distance:.4f}",
-        help=_("Half the sum of all changes of probability: 0 is no change, 1 is nothing in common."),
+        help=_("Half the sum of the absolute changes in probability: 0 is no change, 1 is no overlap."),
     )
-    gained, lost = _("Gained most, pp"), _("Lost most, pp")
+    gained, lost = _("Largest increase, pp"), _("Largest decrease, pp")
     for column, name, change in ((middle, gained, after - before), (right, lost, before - after)):
         token = int(change.argmax())
         if chosen and change[token] > 0:
@@ -231,18 +233,20 @@ def _difference(place: Place, chosen: list[str], before: Tensor, after: Tensor, 
             [_name(place, i) for i in ids],
             before[ids].numpy(),
             after[ids].numpy() if chosen else None,
-            (_("As the model is"), _("With these changes")),
+            (_("Original model"), _("With these changes")),
             _("the other {n} tokens").format(n=fmt_count(len(before) - len(ids))),
         ),
         "before-after",
-        _("Bars: the probability of the most probable next tokens, as the model is and with the changes."),
+        _("Bars: the probability of the most probable next tokens, in the original model and with the changes."),
     )
     if not chosen:
         return
     st.caption(
         ngettext(
-            "Grey is the model as it is, blue the same model run once with {n} change; its weights stay as they are.",
-            "Grey is the model as it is, blue the same model run once with {n} changes; its weights stay as they are.",
+            "Grey is the original model. Blue is the same model, run once with {n} change; its weights are not "
+            "changed.",
+            "Grey is the original model. Blue is the same model, run once with {n} changes; its weights are "
+            "not changed.",
             len(chosen),
         ).format(n=len(chosen))
     )
@@ -263,7 +267,7 @@ def _table(place: Place, chosen: list[str], before: Tensor, after: Tensor, count
         moved = {int(token) for towards in (change, -change) for token in top(towards, 10).ids}
         ids = sorted(moved.union(ids), key=lambda token: -change[token].item())
         probs |= {_("P after"): after, _("Change"): change}
-        st.subheader(_("Who gained, who lost"), anchor=False)
+        st.subheader(_("Largest increases and decreases"), anchor=False)
     tokens = [visible(place.lm.tokenizer.token_bytes(i)) for i in ids]
     columns = {name: values[ids].numpy() for name, values in probs.items()}
     frame = pd.DataFrame({_("Token"): tokens, "id": ids, **columns})

@@ -48,9 +48,9 @@ def show(chosen: Chosen, count: int) -> None:
     page.figure(
         figures.units(found.post.numpy(), found.units.tolist(), "post"),
         "unit-bars",
-        _("Bars: the MLP units of largest output at the chosen position, positive and negative."),
+        _("Bars: the MLP units with the largest output at the chosen position, positive or negative."),
     )
-    said = _("At {token}, these {n} of {total} units hold {share} of the sum of squares of post.")
+    said = _("At {token}, these {n} of {total} units make up {share} of the sum of squares of post.")
     st.text(
         said.format(
             token=visible(chosen.found.tokens[chosen.position]),

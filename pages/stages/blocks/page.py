@@ -42,7 +42,7 @@ def show_pass(lm: LanguageModel, found: Encoding, view: str) -> tuple[int, int]:
         if view in OF_A_HEAD:
             pattern = trace[f"blocks.{layer}.attn.pattern"]
             position = widgets.position_picker(
-                label=_("Query: choose a token. The fuller a token's colour, the more this query attends to it."),
+                label=_("Query: choose a token. The darker a token, the more this query attends to it."),
                 strength=pattern[head, current_position(length)].tolist(),
             )
         elif view != "tensors":
@@ -92,7 +92,7 @@ def show() -> None:
     found, lm = session.require_tokens(), session.language_model()
     titles = (
         _("Attention"),
-        _("One query, worked out"),
+        _("One query step by step"),
         _("Residual stream"),
         _("MLP"),
         _("Interventions"),
@@ -108,8 +108,8 @@ def show() -> None:
     elif view == "context":
         st.markdown(
             _(
-                "One token in two sentences: its row of the table is the same, and attention makes its vector another "
-                "from block to block."
+                "One token in two sentences: its row of the table is the same. Attention makes the two vectors "
+                "different, block by block."
             )
         )
         sentences.show(lm)
@@ -129,8 +129,8 @@ def show() -> None:
 page.header(
     _("Transformer blocks"),
     _(
-        "Each block reads the residual stream twice and adds to it twice: attention moves information between "
-        "positions, the MLP works on each position alone."
+        "Each block reads the residual stream twice and adds to it twice. Attention moves information between "
+        "positions; the MLP works on each position separately."
     ),
 )
 link.fragment(show)
@@ -141,12 +141,12 @@ page.try_next(
         {"prompt": "小红喜欢小明", "blocks.view": "attention"},
     ),
     page.Suggestion(
-        _("Apple the company: where does its last token look?"),
+        _("Apple the company: which tokens does the last token attend to?"),
         "blocks",
         {"prompt": "Apple released a new", "blocks.view": "attention"},
     ),
     page.Suggestion(_("How much does each component add?"), "blocks", {"blocks.view": "residual", "quantity": "added"}),
     page.Suggestion(
-        _("What would the model say after each block? The logit lens shows it."), "logits", {"logits.view": "lens"}
+        _("What would the model predict after each block? The logit lens shows it."), "logits", {"logits.view": "lens"}
     ),
 )

@@ -50,7 +50,7 @@ def show(chosen: Chosen, stream: ResidualStream, quantity: str) -> None:
     names, values, said = {
         "length": (stream.states, stream.norms, _("Length of the vector")),
         "added": (stream.additions, stream.added_norms, _("Length of what was added")),
-        "cosine": (stream.states[1:], stream.cosines, _("Cosine with the state before")),
+        "cosine": (stream.states[1:], stream.cosines, _("Cosine with the previous state")),
         "scale": (scale_names, scales, _("What the norm divides by")),
     }[quantity]
     most, others = values[:, 0].max().item(), values[:, 1:].max().item() if len(chosen.labels) > 1 else 0.0
@@ -66,12 +66,12 @@ def show(chosen: Chosen, stream: ResidualStream, quantity: str) -> None:
             limit=others if off_scale else None,
         ),
         "stream",
-        _("Heat map: a row for each place in the model, a column for each position."),
+        _("Heat map: a row for each place in the model and a column for each position."),
     )
     if off_scale:
         told = _(
-            "The first token is off the scale: its largest number, {most}, is {times} times that of all others. Many "
-            "models keep such a vector where every query can look when it looks for nothing: an attention sink."
+            "The first token is off the scale: its largest value, {most}, is {times} times that of all others. "
+            "Many models have such a vector. A query that needs nothing else attends to it: an attention sink."
         )
         st.caption(told.format(most=f"{most:,.1f}", times=f"{most / others:,.0f}"))
 
@@ -83,7 +83,9 @@ def _between(chosen: Chosen, stream: ResidualStream) -> None:
         "states",
         _("Heat map: the cosine of every state of the residual stream with every other, at the chosen position."),
     )
-    st.caption(_("A deep square: through these layers the vector keeps its direction. A pale seam is where it turns."))
+    st.caption(
+        _("A dark square: through these layers the vector keeps its direction. A pale gap: here the direction changes.")
+    )
 
 
 def at_position(chosen: Chosen, stream: ResidualStream) -> None:
@@ -93,9 +95,9 @@ def at_position(chosen: Chosen, stream: ResidualStream) -> None:
     page.figure(
         figures.additions(stream.added_norms[:, at].numpy(), stream.additions, _("Length of what was added")),
         "additions",
-        _("Bars: the length of the vector that each attention and each MLP added at the chosen position."),
+        _("Bars: the length of the vector that each attention layer and each MLP added at the chosen position."),
     )
-    st.caption(_("Blue is what an attention added, orange what an MLP did."))
+    st.caption(_("Blue is what attention added, orange what an MLP added."))
     _scale_names, scales = norm_scales(chosen.trace)
     frame = pd.DataFrame(
         {
@@ -107,7 +109,7 @@ def at_position(chosen: Chosen, stream: ResidualStream) -> None:
             "scale": scales[:, at].numpy(),
         }
     )
-    st.caption(_("scale is what the norm layer that reads this state divides by; the final norm reads the last one."))
+    st.caption(_("scale is the divisor of the norm layer that reads this state. The final norm reads the last state."))
     page.numbers_table(frame, "residual", dict.fromkeys(("‖x‖", "‖added‖", "cosine", "scale"), "number"))
 
 

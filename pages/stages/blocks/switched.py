@@ -31,7 +31,7 @@ def say_dropped() -> None:
     if given:
         # st.text: what was given comes from the address, and is shown as it is.
         dropped = " · ".join(map(visible, given[:200].split("\n")))
-        st.text(_("Not in this model or text, and left out: {given}").format(given=dropped))
+        st.text(_("Left out, because this model or text does not have it: {given}").format(given=dropped))
 
 
 def toggle(intervention: str) -> None:

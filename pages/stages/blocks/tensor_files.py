@@ -44,7 +44,7 @@ def downloads(trace: Trace, name: str, shown: Sequence[slice], layer: int, own: 
     else:
         _button(many, _("Block {n} as NPZ").format(n=layer), f"block_{layer}.npz", lambda: to_npz(trace, own))
         st.caption(
-            _("All tensors of this pass are more than {size:,.0f} MB; the code below has them all.").format(
+            _("All tensors of this pass take more than {size:,.0f} MB. The code below gives you all of them.").format(
                 size=trace.nbytes / 1e6
             )
         )

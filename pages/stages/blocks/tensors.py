@@ -31,7 +31,7 @@ def pick(chosen: Chosen) -> tuple[str, int, int]:
     if tensor.shape[-1] > MAX_COLUMNS:
         last = (tensor.shape[-1] - 1) // MAX_COLUMNS
         part = widgets.slider(
-            "part", _("Part of {axis}, {n} at a time").format(axis=axes[-1], n=MAX_COLUMNS), 0, last, 0
+            "part", _("Section of {axis}, {n} at a time").format(axis=axes[-1], n=MAX_COLUMNS), 0, last, 0
         )
         first = part * MAX_COLUMNS
     return name, index, first

@@ -49,21 +49,23 @@ def show(lm: LanguageModel) -> None:
         first = EXAMPLES[language()]
         if example == "free":
             a = token_picker("table.a", _("start from"), lm, first[:1])
-            b = token_picker("table.b", _("take away"), lm, first[1:2])
+            b = token_picker("table.b", _("subtract"), lm, first[1:2])
             c = token_picker("table.c", _("add"), lm, first[2:3])
-            expected = token_picker("table.expected", _("where does this token come?"), lm, first[3:])
+            expected = token_picker("table.expected", _("what rank does this token have?"), lm, first[3:])
         measure = widgets.choice(
             "table.measure",
-            _("Nearest by"),
+            _("Similarity"),
             list(MEASURES),
             "cosine",
             format_func={"cosine": _("cosine"), "dot": _("dot product")}.__getitem__,
         )
         excluded = widgets.toggle(
             "table.exclude",
-            _("Without inputs"),
+            _("Exclude input tokens"),
             True,
-            help=_("The result often stays nearest to the row it starts from; published results leave the inputs out."),
+            help=_(
+                "The result often stays nearest to the row it started from. Published results exclude the input tokens."
+            ),
         )
     if example != "free":
         tokens = [single_token(lm.tokenizer, word) for word in EXAMPLES[example]]
@@ -76,7 +78,7 @@ def show(lm: LanguageModel) -> None:
     inputs = {a, b, c}
     vector = combine(table, plus=[a, c], minus=[b])
     if not vector.any():
-        st.info(_("The result is the zero vector, which is near to nothing: choose other tokens."))
+        st.info(_("The result is the zero vector, which has no direction. Choose other tokens."))
         link.stop()
     against = compare(lm, vector)
     shown = against.neighbours(_SHOWN + len(inputs), measure).ids.tolist()
@@ -86,13 +88,13 @@ def show(lm: LanguageModel) -> None:
     labels = labels_of(lm, shown)
     with picture:
         st.markdown(
-            _("{a} − {b} + {c} lies nearest to {winner}; {expected} comes {rank}.").format(
+            _("{a} − {b} + {c} is nearest to {winner}; {expected} has {rank}.").format(
                 **{
                     name: markdown_literal(lm.tokenizer.token_bytes(token))
                     for name, token in (("a", a), ("b", b), ("c", c), ("expected", expected))
                 },
                 winner="—" if winner is None else markdown_literal(lm.tokenizer.token_bytes(shown[winner])),
-                rank=_("number {among_all} of all tokens, number {without} without the inputs").format(
+                rank=_("rank {among_all} among all tokens, rank {without} without the input tokens").format(
                     among_all=against.rank(expected, measure),
                     without=against.rank(expected, measure, inputs - {expected}),
                 ),
@@ -110,10 +112,10 @@ def show(lm: LanguageModel) -> None:
                 chosen=winner,
             ),
             "embedding-arithmetic",
-            _("The tokens nearest to the result; inputs that are left out are grey and hatched."),
+            _("The tokens nearest to the result. Excluded input tokens are grey and hatched."),
         )
         st.caption(
-            _("Compared with all {rows:,} rows in all {width} dimensions; the outlined one is the answer.").format(
+            _("Compared with all {rows:,} rows in all {width} dimensions. The outlined token is the answer.").format(
                 rows=len(table), width=lm.config.d_model
             )
         )
@@ -143,9 +145,9 @@ def _say_pieces(lm: LanguageModel, words: tuple[str, ...], tokens: list[int | No
     """Tell which words have no row of their own, what they are made of, and which examples work."""
     st.info(
         _(
-            "This model's vocabulary has no single token for some of these words, neither as they stand nor with a "
-            "space in front. A word of several tokens has several rows and none of its own, so there is nothing to "
-            "add and take away here: what the word means is put together by the blocks."
+            "Some of these words are not a single token of this model's vocabulary, with or without a space in "
+            "front. A word of several tokens has several rows and no row of its own, so it cannot be used in "
+            "vector arithmetic. The blocks combine the tokens into the meaning of the word."
         )
     )
     rows = [

@@ -99,7 +99,10 @@ def token_picker(key: str, label: str, lm: LanguageModel, words: Sequence[str] |
         link.replace(key, first, now)
         now = first
     text = widgets.text(
-        f"{key}.find", _("{label}: search").format(label=label), max_chars=60, help=_("A text, or #id. Then Enter.")
+        f"{key}.find",
+        _("{label}: search").format(label=label),
+        max_chars=60,
+        help=_("Type text or #id, then press Enter."),
     )
     found = find_tokens(lm.tokenizer, text, _FOUND)
     searched = f"{key}.searched"  # a new search chooses its best find; coming back to the page does not
@@ -122,13 +125,13 @@ def steps_picker(lm: LanguageModel) -> tuple[int, dict[int, Tensor]]:
     tables = embedding_history(lm) or {0: trained_table(lm)}
     steps = list(tables)
     if len(steps) == 1:
-        st.caption(_("How this model was trained is not on record, so only its trained table is shown."))
+        st.caption(_("There is no record of this model's training, so only the trained table is shown."))
         return steps[0], tables
     chosen = link.remember("steps", steps[-1], int)
     if chosen not in tables:
         link.replace("steps", min(steps, key=lambda known: abs(known - chosen)), chosen)
-    st.select_slider(_("Steps trained"), steps, key="steps", persist_state="session")
+    st.select_slider(_("Training steps"), steps, key="steps", persist_state="session")
     given = link.replaced("steps")
     if given is not None:
-        st.text(_("There is no table after {given} steps; showing the nearest.").format(given=visible(given[:40])))
+        st.text(_("There is no table after {given} steps. The nearest one is shown.").format(given=visible(given[:40])))
     return st.session_state["steps"], tables

@@ -44,8 +44,8 @@ def show(lm: LanguageModel) -> None:
     if not tables:
         st.info(
             _(
-                "How {name} was trained is not on record, so there is no film of it. "
-                "Choose a small-world model above; the default one has {n} snapshots."
+                "There is no record of how {name} was trained, so there is no animation of it. Choose a "
+                "small-world model above; the default model has {n} snapshots."
             ).format(name=markdown_literal(lm.name), n=len(lmcore.builtin.embedding_snapshots()))
         )
         return
@@ -58,12 +58,17 @@ def show(lm: LanguageModel) -> None:
         colours = sample.choose_colours(lm, ids, trained[ids].norm(dim=-1), default="part")
         st.caption(
             _(
-                "The axes are the principal components of the trained rows, and stay. Between two snapshots the "
-                "points are moved on the straight way; at a snapshot they are where they were."
+                "The axes are the principal components of the trained rows and stay fixed. Between two "
+                "snapshots the points move in straight lines; at a snapshot they are at their true places."
             )
         )
         if len(tables) == 2:
-            st.caption(_("Of this model the start and the end are on record; the default model has every stage."))
+            st.caption(
+                _(
+                    "Only the start and the end of this model's training are recorded. The default model has every "
+                    "stage."
+                )
+            )
     axes = components_of(f"{lm.name} {max(tables)}", tuple(ids), trained)
     near = {steps: neighbours(table, table[token], _NEAR, "cosine", {token}) for steps, table in tables.items()}
     shares = {steps: axes.explained(table[ids], n_axes).sum().item() for steps, table in tables.items()}
@@ -85,7 +90,7 @@ def show(lm: LanguageModel) -> None:
             [visible(lm.tokenizer.token_bytes(other)) for other in ids],
             labels_of(lm, ids),
             key="embedding-film",
-            alt=_("The rows of the table as points, moving from their random start to where training brought them."),
+            alt=_("The rows of the table as points, moving from their random start to where training put them."),
             colours=colours,
             frames=frames,
             chosen=where[token],
@@ -108,12 +113,12 @@ def show(lm: LanguageModel) -> None:
                 titles=(_("steps trained"), _("cosine to {token}").format(token=plotly_literal(label_of(lm, token)))),
             ),
             "embedding-film-forming",
-            _("Cosine of the token to what are its neighbours in the end, at each snapshot of training."),
+            _("Cosine between the token and its final neighbours, at each snapshot of training."),
         )
         st.caption(
-            _("Followed: the tokens you encircled.")
+            _("Followed: the tokens you selected.")
             if followed
-            else _("Followed: its neighbours in the end. Encircle other tokens on the map to follow them.")
+            else _("Followed: its final neighbours. Select other tokens on the map to follow them.")
         )
     page.numbers_table(
         pd.DataFrame(

@@ -58,8 +58,8 @@ def show(lm: LanguageModel) -> None:
             _("Largest difference"),
             f"{difference.max().item():.6g}",
             help=_(
-                "Between row pick and one-hot times table, over all positions shown and all dimensions. "
-                "Products with 0 add nothing, so the two are equal."
+                "The difference between selecting rows and multiplying one-hot vectors with the table, over "
+                "all positions shown and all dimensions. Products with 0 add nothing, so the two are equal."
             ),
         )
         if last - first < len(ids):
@@ -81,7 +81,7 @@ def show(lm: LanguageModel) -> None:
                 titles=(_("position:token"), _("column of the one-hot matrix = id")),
             ),
             "embedding-one-hot",
-            _("The one-hot matrix: each position's row has a single 1, in the column of its token's id."),
+            _("The one-hot matrix: the row of each position has a single 1, in the column of its token id."),
         )
         page.figure(
             figures.rows(
@@ -92,7 +92,7 @@ def show(lm: LanguageModel) -> None:
                 titles=(_("token#id"), _("dimension"), _("value in E")),
             ),
             "embedding-table",
-            _("The table around the chosen token's row, which is outlined."),
+            _("The part of the table around the chosen token's row, which is outlined."),
         )
         page.figure(
             figures.rows(
@@ -109,19 +109,19 @@ def show(lm: LanguageModel) -> None:
         pd.DataFrame(
             {
                 _("dimension"): range(lm.config.d_model),
-                _("row pick"): vectors[position - first].numpy(),
+                _("selected rows"): vectors[position - first].numpy(),
                 _("one-hot × table"): products[position - first].numpy(),
                 _("difference"): difference[position - first].numpy(),
             }
         ),
         "embedding-lookup",
-        {_("row pick"): "%.6f", _("one-hot × table"): "%.6f", _("difference"): "%.6g"},
+        {_("selected rows"): "%.6f", _("one-hot × table"): "%.6f", _("difference"): "%.6g"},
     )
     page.snippet(CODE.format(name=lm.name, prompt=session.prompt(), position=position))
 
 
 def _shapes(pairs: list[tuple[list[int], list[int]]]) -> None:
-    names = [_("this prompt, [S] → [S, D]"), _("it and its reverse as a batch, [B, S] → [B, S, D]")]
+    names = [_("this prompt, [S] → [S, D]"), _("the prompt and its reverse as a batch, [B, S] → [B, S, D]")]
     for name, (given, made) in zip(names, pairs, strict=True):
         st.caption(name)
         st.code(f"{given} → {made}", language=None, wrap_lines=True)

@@ -45,12 +45,12 @@ def show(lm: LanguageModel) -> None:
         if len(tables) > 1:
             st.caption(
                 _(
-                    "Before training the numbers are drawn from a normal distribution with σ = {std}: what is near "
-                    "then is near by chance."
+                    "Before training, the numbers are drawn from a normal distribution with σ = {std}. Rows "
+                    "are near each other only by chance."
                 ).format(std=lm.config.init_std)
             )
         st.caption(
-            _("Computed in all {width} dimensions over the whole vocabulary, less the token itself.").format(
+            _("Computed in all {width} dimensions over the whole vocabulary, without the token itself.").format(
                 width=lm.config.d_model
             )
         )
@@ -66,9 +66,9 @@ def show(lm: LanguageModel) -> None:
                 page.figure(
                     figures.ranked(found.scores.numpy(), labels_of(lm, found.ids.tolist()), title=title),
                     f"embedding-neighbours-{key}",
-                    _("The rows most alike to the token's: {title}.").format(title=title),
+                    _("The rows most similar to the token's row: {title}.").format(title=title),
                 )
-        st.caption(_("The cosine is the angle alone; the dot product also grows with the lengths of the rows."))
+        st.caption(_("The cosine depends only on the angle. The dot product also grows with the lengths of the rows."))
         if len(tables) > 1:
             finally_near = compare(lm, trained[token]).neighbours(min(n, 6), "cosine", {token}).ids
             page.figure(
@@ -85,7 +85,7 @@ def show(lm: LanguageModel) -> None:
                     ),
                 ),
                 "embedding-forming",
-                _("Cosine of the token to what are its neighbours in the end, at each snapshot of training."),
+                _("Cosine between the token and its final neighbours, at each snapshot of training."),
             )
             page.figure(
                 figures.entries(
@@ -95,10 +95,10 @@ def show(lm: LanguageModel) -> None:
                     },
                     init_std=lm.config.init_std,
                     init_name=_("normal, σ = {std}").format(std=lm.config.init_std),
-                    titles=(_("value of a number in the table"), _("share of all numbers, a bin")),
+                    titles=(_("value of a number in the table"), _("share of all numbers, per bin")),
                 ),
                 "embedding-entries",
-                _("How the numbers of the table are distributed at the start, now, and in the end."),
+                _("Distribution of the numbers in the table: at the start, now, and at the end."),
             )
     shown = list(dict.fromkeys([*by_cosine.ids.tolist(), *by_dot.ids.tolist()]))
     cosines, dots = (likeness(table[shown], table[token], measure) for measure in ("cosine", "dot"))

@@ -17,10 +17,10 @@ VIEWS = {
 }
 titles = {
     "lookup": _("Lookup"),
-    "neighbours": _("Neighbours, forming"),
+    "neighbours": _("How neighbours form"),
     "map": _("Map"),
-    "film": _("Film of training"),
-    "random": _("Random or trained"),
+    "film": _("Animation of training"),
+    "random": _("Random and trained"),
     "arithmetic": _("Arithmetic"),
     "sentences": _("One token, two sentences"),
 }
@@ -36,7 +36,10 @@ config = session.language_model().config
 rows, width = config.vocab_size, config.d_model
 page.header(
     _("Embedding lookup"),
-    _("Each token id picks one row of a table of learned numbers: all the model knows of the token by itself."),
+    _(
+        "Each token id selects one row of a learned table: everything the model knows about the token without its "
+        "context."
+    ),
 )
 page.equation(
     r"\begin{gathered} X = E[\mathrm{ids}] = \mathrm{onehot}(\mathrm{ids})\,E \\ "
@@ -51,14 +54,16 @@ page.try_next(
         {"table.view": "neighbours", "steps": 0},
     ),
     page.Suggestion(
-        _("Watch the words of the small world find their places."),
+        _("Watch how the words of the small world arrange themselves during training."),
         "embedding",
         {"table.view": "film", "table.colour": "part"},
     ),
     page.Suggestion(
-        _("国王 − 男人 + 女人: leave the inputs in, and see who wins."),
+        _("国王 − 男人 + 女人: include the input tokens, and see which token is nearest."),
         "embedding",
         {"table.view": "arithmetic", "table.analogy": "zh", "table.exclude": False},
     ),
-    page.Suggestion(_("The row says nothing of order: add the position next."), "position", {"prompt": "小明喜欢小红"}),
+    page.Suggestion(
+        _("The row does not contain the order: add the position next."), "position", {"prompt": "小明喜欢小红"}
+    ),
 )

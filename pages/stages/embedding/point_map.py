@@ -67,13 +67,13 @@ def show(lm: LanguageModel) -> None:
     with controls:
         method = widgets.choice(
             "table.method",
-            _("Map by"),
+            _("Map method"),
             ["pca", "tsne"],
             "pca",
             format_func={"pca": "PCA", "tsne": "t-SNE"}.__getitem__,
             help=_(
-                "PCA: exact, a shadow of the rows along the directions of largest spread. "
-                "t-SNE: bent so that rows near by cosine stay near; only neighbourhoods mean something."
+                "PCA: exact, a projection of the rows on the directions of largest variance. t-SNE: nonlinear, "
+                "it keeps rows with a large cosine near each other; only neighbourhoods are meaningful."
             ),
         )
         buttons = st.container()  # in sight without scrolling, though they need what is chosen below them
@@ -116,17 +116,20 @@ def show(lm: LanguageModel) -> None:
         shown_places = places if progress is None or progress.places is None else progress.places
         if method == "tsne" and progress is None:
             st.info(
-                _("This is the map by PCA, from which t-SNE starts. Press the button to make the map: some seconds.")
+                _(
+                    "This is the PCA map, where t-SNE starts. Press the button to make the t-SNE map; it takes "
+                    "some seconds."
+                )
             )
         st.fragment(_draw, run_every=_REFRESH if alive else None)(drawn, places, progress, wanted if alive else None)
-        outside = [] if token in ids else [_("The chosen token is not in the sample: choose a point of the map.")]
+        outside = [] if token in ids else [_("The chosen token is not in the sample. Choose a point on the map.")]
         st.caption(
             " ".join(
                 [
                     _("Shown: {sample}.").format(sample=chosen.sentence),
-                    _("With the chosen token and its neighbours.") if more else "",
+                    _("Also shown: the chosen token and its neighbours.") if more else "",
                     *outside,
-                    _("A click chooses a token; click into the map, and the wheel zooms."),
+                    _("Click a point to choose its token. Click into the map first to zoom with the wheel."),
                 ]
             )
         )
@@ -154,7 +157,7 @@ def _components(
                 ["trained", "this"],
                 "trained",
                 format_func={"trained": _("the trained table"), "this": _("this table")}.__getitem__,
-                help=_("With the trained table's axes the points stay comparable while the steps change."),
+                help=_("With the axes of the trained table, the points stay comparable when the steps change."),
             )
         of = last if basis == "trained" else steps
         components = components_of(f"{lm.name} {of}", tuple(chosen.ids), tables[of])
@@ -164,8 +167,8 @@ def _components(
             _("Variance explained"),
             f"{100 * share:.2f} %" if share == share else "—",
             help=_(
-                "Exact principal components of the points shown. The rest of their spread is not on this map: "
-                "for nearness read the list of neighbours."
+                "Exact principal components of the points shown. The rest of the variance is not on this map: "
+                "for distances, read the list of neighbours."
             ),
         )
     title = _("component {n}: {share:.2f} % of the variance") if n_axes == 2 else _("component {n}: {share:.2f} %")
@@ -234,7 +237,7 @@ def _draw(drawn: _Drawn, before: np.ndarray, progress: TsneProgress | None, maki
 
 def _say(progress: TsneProgress) -> None:
     state = {
-        "waiting": _("Waiting for another map"),
+        "waiting": _("Waiting until another map is finished"),
         "running": _("Making the map"),
         "finished": _("Finished"),
         "stopped": _("Stopped"),
@@ -248,7 +251,7 @@ def _say(progress: TsneProgress) -> None:
 
 def _nearest(lm: LanguageModel, token: int, by_cosine: Neighbours, by_dot: Neighbours) -> None:
     st.markdown(
-        _("Nearest in all {width} dimensions, over all {rows:,} rows, whatever the map shows:").format(
+        _("Nearest in all {width} dimensions and over all {rows:,} rows, whatever the map shows:").format(
             width=lm.config.d_model, rows=lm.config.vocab_size
         )
     )
@@ -261,7 +264,7 @@ def _nearest(lm: LanguageModel, token: int, by_cosine: Neighbours, by_dot: Neigh
             page.figure(
                 figures.ranked(found.scores.numpy(), labels_of(lm, found.ids.tolist()), title=title),
                 f"embedding-map-{key}",
-                _("The rows most alike to the token's: {title}.").format(title=title),
+                _("The rows most similar to the token's row: {title}.").format(title=title),
             )
 
 
@@ -279,7 +282,7 @@ def _table(
     rows = [index for index, other in enumerate(ids) if other in picked] or list(range(len(ids)))
     if len(rows) < len(ids) or picked:
         st.markdown(
-            _("**{n} tokens encircled.** The table lists them alone; Reset brings all back.").format(n=len(rows))
+            _("**{n} tokens selected.** The table lists only these. Reset shows all again.").format(n=len(rows))
         )
     likeness = cosine(table[[ids[index] for index in rows]], table[token]).numpy()
     name = _("component {n}") if titles else _("axis {n}")

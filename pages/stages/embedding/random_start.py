@@ -58,11 +58,12 @@ def show(lm: LanguageModel) -> None:
         place, n = ids.index(token), len(ids)
         st.caption(
             _(
-                "A table starts as random numbers: in GPT-2 normal with σ = {std}, elsewhere uniform between "
-                "±√(3 / {width}) = ±{limit:.4f}, which gives rows of length 1. Only training puts meaning into it."
+                "The table starts as random numbers: normal with σ = {std} in GPT-2; in other models uniform "
+                "between ±√(3 / {width}) = ±{limit:.4f}, which gives rows of length about 1. Only training "
+                "gives the rows a meaning."
             ).format(std=NORMAL_STD, width=width, limit=uniform_limit(width))
         )
-        st.caption(_("Compared among these rows only: {sample}.").format(sample=chosen.sentence))
+        st.caption(_("Compared only among these rows: {sample}.").format(sample=chosen.sentence))
     tables = {
         "normal": (_("normal, σ = {std}").format(std=NORMAL_STD), random_table(n, width, "normal", seed)),
         "uniform": (_("uniform, ±√(3/D)"), random_table(n, width, "uniform", seed)),
@@ -95,7 +96,7 @@ def show(lm: LanguageModel) -> None:
                         titles=(_("first component"), _("second component")),
                     ),
                     f"embedding-random-{kind}",
-                    _("The tokens along the first two components of this table; the chosen one is marked."),
+                    _("The tokens along the first two components of this table. The chosen token is marked."),
                 )
                 st.dataframe(
                     pd.DataFrame(
@@ -110,20 +111,21 @@ def show(lm: LanguageModel) -> None:
                 )
         st.caption(
             _(
-                "A random table has no direction of its own: each of its {width} components shows about as little as "
-                "any other, and what is near is near by chance."
+                "A random table has no preferred direction: each of its {width} principal components explains "
+                "about the same small share, and rows are near each other only by chance."
             ).format(width=width)
         )
         if n > 2:
             page.figure(
-                figures.cosines(pairs, titles=(_("cosine of two rows"), _("share of all pairs, a bin"))),
+                figures.cosines(pairs, titles=(_("cosine of two rows"), _("share of all pairs, per bin"))),
                 "embedding-random-cosines",
-                _("How the cosines of all pairs of rows are distributed in the three tables."),
+                _("Distribution of the cosines of all pairs of rows in the three tables."),
             )
             st.caption(
                 _(
-                    "Random rows are nearly at right angles: their cosines have a spread of 1/√{width} = {spread:.4f} "
-                    "about 0. In the trained table pairs stand out on the right, and often the whole is off 0."
+                    "Random rows are nearly orthogonal: their cosines have a standard deviation of 1/√{width} "
+                    "= {spread:.4f} around 0. In the trained table some pairs stand out on the right, and the "
+                    "whole distribution is often shifted from 0."
                 ).format(width=width, spread=width**-0.5)
             )
     names = [_("σ"), _("mean length of a row"), _("variance on two components"), _("highest cosine to the token")]

@@ -51,7 +51,7 @@ def choose(lm: LanguageModel, seed: int) -> Sample:
     ways = {
         **({"occurring": _("small world")} if lm.name in lmcore.builtin.names() else {}),
         **({"all": _("all")} if vocab_size <= _MOST else {"random": _("a random sample"), "first": _("lowest ids")}),
-        "words": _("my words"),
+        "words": _("my own words"),
     }
     way = widgets.select(
         "table.shown",
@@ -59,14 +59,14 @@ def choose(lm: LanguageModel, seed: int) -> Sample:
         list(ways),
         next(iter(ways)),
         format_func=ways.__getitem__,
-        help=_("Tokens that occur in the small world, the vocabulary or a part of it, or words that you write."),
+        help=_("Tokens that occur in the small world, all or part of the vocabulary, or words that you write."),
     )
     everything = f"list(range({vocab_size}))"
     if way == "words":
         text = widgets.text("table.words", _("Words"), WORDS)
         words = text.split() or [*WORDS.split()]
         ids = list(dict.fromkeys(token for word in words for token in pieces(lm.tokenizer, word)))
-        return Sample(ids, _("{n} tokens: those of your words").format(n=len(ids)), str(ids), closed=True)
+        return Sample(ids, _("{n} tokens: those of your own words").format(n=len(ids)), str(ids), closed=True)
     if way == "occurring":
         ids = list(occurring_tokens(lm.tokenizer))
         return Sample(
@@ -76,7 +76,7 @@ def choose(lm: LanguageModel, seed: int) -> Sample:
         return Sample(list(range(vocab_size)), _("all {n} tokens").format(n=vocab_size), everything)
     n = widgets.slider("table.n", _("How many"), 200, 5_000, _MOST, step=100)
     if way == "first":
-        sentence = _("the {n:,} lowest ids of {all:,}: in most vocabularies the pieces merged first")
+        sentence = _("the {n:,} lowest of {all:,} ids: in most vocabularies, the pieces merged first")
         return Sample(list(range(n)), sentence.format(n=n, all=vocab_size), f"list(range({n}))")
     return Sample(
         random_ids(vocab_size, n, seed),
@@ -90,7 +90,7 @@ def choose_colours(lm: LanguageModel, ids: list[int], lengths: torch.Tensor, def
     built_in = lm.name in lmcore.builtin.names()
     ways = {
         "writing": _("script"),
-        **({"language": _("language"), "part": _("part of the small world")} if built_in else {}),
+        **({"language": _("language"), "part": _("topic of the small world")} if built_in else {}),
         "norm": _("length of the row"),
     }
     way = widgets.select(
@@ -115,13 +115,13 @@ def choose_colours(lm: LanguageModel, ids: list[int], lengths: torch.Tensor, def
         names = {
             "weather": _("weather"),
             "likes": _("likes"),
-            "two senses": _("words of two senses"),
+            "two senses": _("ambiguous words"),
             "medicine": _("medicine"),
             "royalty": _("royalty"),
             "places": _("places"),
             "counting": _("counting"),
             "daily life": _("daily life, stories"),
-            "several": _("in several parts"),
+            "several": _("in several topics"),
             "none": _("in no text"),
         }
         of = uses(lm.tokenizer)

@@ -61,7 +61,7 @@ def show(lm: LanguageModel) -> None:
         first, second = (_encoding(lm, text) for text in texts)
         shared = shared_tokens(first, second)
         if not shared:
-            st.info(_("These sentences share no token. Write a word that stands in both."))
+            st.info(_("These sentences share no token. Write a word that occurs in both."))
             link.stop()
         token = widgets.select(
             "table.shared",
@@ -84,14 +84,18 @@ def show(lm: LanguageModel) -> None:
         if first.ids[: i + 1] == second.ids[: j + 1]:
             st.markdown(
                 _(
-                    "Up to this token the two sentences are the same. This model looks back only, so what follows "
-                    "cannot change the token's hidden state: choose a pair in which the context comes before it."
+                    "Up to this token the two sentences are the same. This model sees only earlier tokens, so "
+                    "later ones cannot change the hidden state: choose a pair in which the context comes "
+                    "before the token."
                 )
             )
         page.figure(
             figures.by_layer(titles, cosines, title=_("cosine between the two sentences")),
             "embedding-sentences",
-            _("Cosine between the token's vectors in the two sentences, from the row to the last hidden state."),
+            _(
+                "Cosine between the token's vectors in the two sentences, from the embedding row to the last "
+                "hidden state."
+            ),
         )
     page.numbers_table(
         pd.DataFrame(
@@ -129,7 +133,7 @@ def _encoding(lm: LanguageModel, text: str) -> Encoding:
     found = session.encoding(text)
     if not 1 <= len(found.ids) <= lm.config.context_length:
         st.info(
-            _("A sentence here has from 1 to {limit} tokens; this one has {n}.").format(
+            _("A sentence here may have 1 to {limit} tokens; this one has {n}.").format(
                 limit=lm.config.context_length, n=len(found.ids)
             )
         )

@@ -44,8 +44,9 @@ def choose(model: str, steps: int, ids: list[int], n_axes: int, seed: int) -> Wa
         "pca",
         format_func={"pca": "PCA", "random": _("random")}.__getitem__,
         help=_(
-            "From the principal components the large picture stays; from random places it depends on the seed. "
-            "Distances between clusters and their sizes mean nothing on a t-SNE map."
+            "Starting from the principal components keeps the overall layout. Starting from random places, the "
+            "layout depends on the seed. On a t-SNE map, the distances between clusters and their sizes mean "
+            "nothing."
         ),
     )
     drawn = seed if start == "random" else 0

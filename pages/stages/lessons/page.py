@@ -11,7 +11,7 @@ from pages.lessons.lesson import FOLDER_VARIABLE, OWN, LessonError, files, read
 
 page.header(
     _("Lessons"),
-    _("Each step sets up a page and asks what will happen. The answer is measured when you have given yours."),
+    _("Each step sets up a page and asks what will happen. After you answer, the model computes the correct answer."),
 )
 for file in files():
     try:
@@ -33,8 +33,8 @@ for file in files():
 st.subheader(_("Write your own"), anchor=False)
 st.markdown(
     _(
-        "A lesson is a TOML file. Put it into the folder that `{variable}` names when the server starts; it stands "
-        "here when this page is opened next. This is the first step of the lesson above:"
+        "A lesson is a TOML file. Put it into the folder that `{variable}` named when the server was started. "
+        "It appears here the next time this page is opened. This is the first step of the lesson above:"
     ).format(variable=FOLDER_VARIABLE)
 )
 st.code((OWN / "tour.toml").read_text("utf-8").split("\n[[steps]]")[1].join(["[[steps]]", ""]), language="toml")

@@ -57,13 +57,17 @@ def show(chosen: Chosen, out: Readout) -> None:
             (_("Cosine of the angle to h"), _("Length of the row ‖e‖"), "h · e"),
         ),
         "length-angle",
-        _("Scatter: every token's row by its cosine to h and its length; a dotted curve joins points of equal logit."),
+        _(
+            "Scatter plot: each token's row by its cosine with h and by its length. A dotted curve joins points of "
+            "equal logit."
+        ),
     )
     caption = _(
-        "Along the dotted curve the logit is that of the followed token; rows above and right of it have a larger one."
+        "Along the dotted curve, every point has the same logit as the followed token. Rows above and to the "
+        "right have larger logits."
     )
     if len(shown) < len(out.products):
-        caption += " " + _("Drawn are the {n} rows of the largest logits.").format(n=f"{len(shown):,}")
+        caption += " " + _("The {n} rows with the largest logits are drawn.").format(n=f"{len(shown):,}")
     st.caption(caption)
 
 
@@ -71,9 +75,9 @@ def check_rankings(out: Readout, chosen: Chosen) -> None:
     """Put the ranking by cosine beside the ranking by logit, and say whether they agree here."""
     st.subheader(_("Is a logit a similarity?"), anchor=False)
     by_logit, by_cosine = int(out.logits.argmax()), int(out.cosines.argmax())
-    agree = _("Here the token of the largest logit is also the nearest by cosine.")
+    agree = _("Here the token with the largest logit is also the nearest by cosine.")
     differ = _(
-        "Here they differ: the largest logit and the nearest by cosine are not the same token, as length counts too."
+        "Here they differ: the token with the largest logit is not the nearest by cosine, because length counts too."
     )
     st.markdown(
         _("A logit grows with the cosine and with the row's own length, so the most similar token need not win.")
@@ -82,7 +86,7 @@ def check_rankings(out: Readout, chosen: Chosen) -> None:
     )
     n = min(DIMENSIONS, len(out.logits))
     first, second = top(out.logits, n).ids.tolist(), top(out.cosines, n).ids.tolist()
-    same = _("Of the first {n}, {same} stand at the same rank in both.")
+    same = _("Of the first {n} tokens, {same} have the same rank in both.")
     st.markdown(same.format(n=n, same=sum(a == b for a, b in zip(first, second, strict=True))))
     frame = pd.DataFrame(
         {
@@ -104,14 +108,14 @@ def important_dimensions(chosen: Chosen, hidden: Tensor) -> None:
     row = chosen.lm.model.head.weight[chosen.target].detach()
     parts = by_dimension(hidden, row)
     order = top(parts.abs(), DIMENSIONS).ids.tolist()
-    st.subheader(_("The ten dimensions that matter most"), anchor=False)
+    st.subheader(_("The ten largest dimensions"), anchor=False)
     page.figure(
         figures.dimensions(parts[order].numpy(), order, _("h × e in this dimension")),
         "dimensions",
-        _("Bars: the ten dimensions whose products h times e are largest in size, with their sign."),
+        _("Bars: the ten dimensions with the largest products h × e by absolute value, with their sign."),
     )
     rest = parts.sum() - parts[order].sum()
-    said = _("These {n} of {d} dimensions add {part}; the others {rest}; together {total}.")
+    said = _("These {n} of {d} dimensions add {part}, the others {rest}; the total is {total}.")
     st.caption(
         said.format(
             n=len(order), d=len(parts), part=f"{parts[order].sum():.3f}", rest=f"{rest:.3f}", total=f"{parts.sum():.3f}"

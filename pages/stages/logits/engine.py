@@ -163,13 +163,13 @@ def _every(engine: Engine, asked: Asked) -> None:
     told = [each.log_prob for each in asked.tokens[1:]]
     known = [value for value in told if value is not None]
     if len(asked.tokens) < 2:
-        st.info(_("One token alone has no surprisal: nothing foresees the first. Type more above."))
+        st.info(_("A single token has no surprisal, because nothing predicts the first token. Type more above."))
     else:
         _coloured(asked)
     if known and len(known) == len(told):
         loss = -math.fsum(known) / len(known)
         left, right, _rest = st.columns(3)
-        left.metric(_("Loss (nats per token)"), f"{loss:.4f}", help=_("The mean of −ln P over the tokens that came."))
+        left.metric(_("Loss (nats per token)"), f"{loss:.4f}", help=_("The mean of −ln P over the actual tokens."))
         right.metric(_("Perplexity"), f"{math.exp(loss):.3f}", help="exp(loss)")
         page.figure(
             figures.surprisal(
@@ -177,7 +177,7 @@ def _every(engine: Engine, asked: Asked) -> None:
                 [-value / math.log(2) for value in known],
                 None,
                 ("", ""),
-                (_("Token that came"), _("Surprisal (bits)")),
+                (_("Actual token"), _("Surprisal (bits)")),
             ),
             "surprisal",
             _("Bars: the surprisal of each token that came, in bits."),

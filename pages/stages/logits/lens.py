@@ -31,9 +31,9 @@ def within_picker(chosen: Chosen) -> bool:
     """Let the reader choose whether the states between attention and MLP are shown; many blocks begin without."""
     return widgets.toggle(
         "lens.within",
-        _("Half steps"),
+        _("Show states within blocks"),
         chosen.config.n_layers <= 8,
-        help=_("Also the states after a block's attention, before its MLP."),
+        help=_("Also show the states after the attention of each block, before its MLP."),
     )
 
 
@@ -62,7 +62,7 @@ def show(chosen: Chosen, layers: list[LensLayer], part: slice, quantity: str) ->
     first, tokens = part.start, chosen.labels[part]
     states = [layer.state for layer in layers]
     if len(chosen.labels) > len(tokens):
-        st.caption(_("Drawn are positions {first} to {last}.").format(first=first, last=first + len(tokens) - 1))
+        st.caption(_("Positions {first} to {last} are drawn.").format(first=first, last=first + len(tokens) - 1))
     if quantity == "top":
         figure = figures.lens_tokens(
             [layer.top_probs.tolist() for layer in layers],
@@ -81,14 +81,14 @@ def show(chosen: Chosen, layers: list[LensLayer], part: slice, quantity: str) ->
         figure,
         "lens-map",
         _(
-            "Heat map: a row for each state of the residual stream, the last is the model's own answer; "
-            "a column for each position."
+            "Heat map: a row for each state of the residual stream, the model's own output last; a column for "
+            "each position."
         ),
     )
     st.caption(
         _(
-            "Every state is put through the final norm and the head: resid_mid is after attention, "
-            "resid_post after the MLP."
+            "Every state goes through the final norm and the head. resid_mid is the state after attention, "
+            "resid_post the state after the MLP."
         )
     )
 
@@ -102,11 +102,11 @@ def table(chosen: Chosen, layers: list[LensLayer], part: slice) -> None:
             _("State"): [layer.state for layer in layers],
             _("Top token"): [chosen.name(int(layer.top_ids[at])) for layer in layers],
             "P": [layer.top_probs[at].item() for layer in layers],
-            _("P of the followed"): [layer.target_probs[at].item() for layer in layers],
+            _("P of the followed token"): [layer.target_probs[at].item() for layer in layers],
             _("Its rank"): [int(layer.target_ranks[at]) for layer in layers],
         }
     )
-    page.numbers_table(frame, "lens", {"P": "probability", _("P of the followed"): "probability"})
+    page.numbers_table(frame, "lens", {"P": "probability", _("P of the followed token"): "probability"})
 
 
 def snippet(chosen: Chosen) -> str:

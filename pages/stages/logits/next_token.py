@@ -25,7 +25,7 @@ def show(chosen: Chosen, count: int) -> None:
     ids = top(probs, count).ids.tolist()
     if chosen.target not in ids:
         ids.append(chosen.target)
-    names = (_("Model"), _("Grammar"))
+    names = (_("Model"), _("True (grammar)"))
     page.figure(
         figures.next_tokens(
             [chosen.name(i) for i in ids],
@@ -35,7 +35,10 @@ def show(chosen: Chosen, count: int) -> None:
             ids.index(chosen.target),
         ),
         "next-tokens",
-        _("Bars: the probability of the most probable next tokens, and the grammar's own where it is known."),
+        _(
+            "Bars: the probability of the most probable next tokens, with the true value from the grammar where it "
+            "is known."
+        ),
     )
     rest = max(0.0, 1 - probs[ids].sum().item())
     others = _("The {n} other tokens share {rest}. Entropy of the whole distribution: {bits} bits.")
@@ -46,13 +49,16 @@ def show(chosen: Chosen, count: int) -> None:
     )
     if truth is not None:
         told = _(
-            "This model learned a small world whose exact distribution is known. Total variation distance between "
-            "model and grammar here: **{distance}** (0 is equal, 1 is nothing in common)."
+            "This model learned a small world whose exact distribution is known. Total variation distance "
+            "between model and grammar here: **{distance}** (0 is equal, 1 is no overlap)."
         )
         st.markdown(told.format(distance=f"{total_variation(probs, truth).item():.4f}"))
     elif grammar(chosen.lm) is not None:
         st.caption(
-            _("The small world's grammar never says these words, so there is no true distribution to compare with.")
+            _(
+                "The grammar of the small world cannot generate this text, so there is no true distribution to "
+                "compare with."
+            )
         )
     frame = pd.DataFrame(
         {
@@ -61,12 +67,12 @@ def show(chosen: Chosen, count: int) -> None:
             _("Rank"): [rank(probs, i) for i in ids],
             "logit": chosen.logits[chosen.position][ids].double().numpy(),
             "P": probs[ids].numpy(),
-            **({_("P of the grammar"): truth[ids]} if truth is not None else {}),
+            **({_("P in the grammar"): truth[ids]} if truth is not None else {}),
         }
     )
     formats = {"P": "probability", "logit": "logit"}
     if truth is not None:
-        formats[_("P of the grammar")] = "probability"
+        formats[_("P in the grammar")] = "probability"
     page.numbers_table(frame, "next-tokens", formats)
 
 

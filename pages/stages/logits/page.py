@@ -32,8 +32,8 @@ def show_prompt(found: Encoding, lm: LanguageModel, view: str) -> None:
         bits = [0.0, *(scores.bits.tolist() if scores else [])]
         position = widgets.position_picker(
             label=_(
-                "Position: choose a token. The fuller its colour, the more it surprised the model; full is "
-                "{bits} bits, a blind guess."
+                "Position: choose a token. The darker its colour, the more it surprised the model. The darkest "
+                "is {bits} bits, a random guess."
             ).format(bits=f"{uniform:.1f}"),
             strength=[value / uniform for value in bits],
         )
@@ -100,7 +100,7 @@ if (served := engines.chosen()) is not None:
     link.stop()
 page.header(
     _("LM head and logits"),
-    _("The head turns each position's hidden state into one number for every token of the vocabulary: its logit."),
+    _("The head turns the hidden state at each position into one number for every token of the vocabulary: its logit."),
 )
 length, config = len(session.require_tokens().ids), session.language_model().config
 transposed = r"=E^{\top}" if config.tie_embeddings else ""
@@ -110,18 +110,18 @@ page.equation(
     + (rf" + \underset{{[{config.vocab_size}]}}{{b}}" if config.head_bias else "")
 )
 n_numbers = f"{config.d_model * config.vocab_size:,}"
-tied = _("W has {n} numbers; it is the embedding table E used a second time.")
+tied = _("W has {n} numbers: it is the embedding table E, used a second time.")
 untied = _("W has {n} numbers of its own; it is not tied to the embedding table.")
 st.caption((tied if config.tie_embeddings else untied).format(n=n_numbers))
 link.fragment(show)
 page.try_next(
     page.Suggestion(
-        _("今天天气: how near is the model to the grammar it learned?"),
+        _("今天天气: how close is the model to the grammar it learned?"),
         "logits",
         {"prompt": "今天天气", "logits.view": "next"},
     ),
     page.Suggestion(
-        _("A text that goes wrong: which token surprises, and by how many bits?"),
+        _("A text with an odd word: which token is surprising, and by how many bits?"),
         "logits",
         {"prompt": "The weather today is cat", "logits.view": "text"},
     ),

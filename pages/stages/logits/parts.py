@@ -20,7 +20,7 @@ MAX_BARS = 30
 def of_picker() -> str:
     """Let the reader choose what is split: one logit, or the difference of two."""
     names = {"logit": _("Logit"), "difference": _("Difference")}
-    return widgets.choice("parts", _("Split"), list(names), "logit", format_func=names.__getitem__)
+    return widgets.choice("parts", _("Decompose"), list(names), "logit", format_func=names.__getitem__)
 
 
 def attribution(chosen: Chosen, trace: Trace) -> Attribution:
@@ -46,7 +46,7 @@ def show(chosen: Chosen, found: Attribution, split: str) -> None:
     if split == "difference":
         title = _("Added to logit a − logit b")
         st.text(
-            _("a: {token}, b: {rival}. What points right favours a, what points left b.").format(
+            _("a: {token}, b: {rival}. Bars to the right favour a, bars to the left favour b.").format(
                 token=chosen.name(chosen.target), rival=chosen.name(chosen.rival)
             )
         )
@@ -54,19 +54,22 @@ def show(chosen: Chosen, found: Attribution, split: str) -> None:
     page.figure(
         figures.contributions(values, found.components, title, MAX_BARS, _("the-others")),
         "contributions",
-        _("Bars: what the embedding, each head and each MLP added to the logit, or took from it."),
+        _("Bars: what the embedding, each head and each MLP added to the logit or subtracted from it."),
     )
     grid, blocks, columns = _grid(found, values, chosen)
     page.figure(
         figures.contribution_grid(grid, blocks, columns, title),
         "contribution-grid",
-        _("Heat map: a row a block, a column a head and the MLP last; the colour is what it added to the logit."),
+        _(
+            "Heat map: a row for each block, a column for each head and one for the MLP. The colour is what it "
+            "added to the logit."
+        ),
     )
     st.caption(
         _(
-            "Every component's output is read through the final norm with its scale held as it was, and then the head. "
-            "The remainder is float32 rounding inside the model. A contribution is what a component wrote itself, not "
-            "what would change without it."
+            "Every component's output goes through the final norm, with its divisor held fixed, and then "
+            "through the head. The remainder is float32 rounding inside the model. A contribution is what a "
+            "component wrote itself, not what would change without it."
         )
     )
 
@@ -93,7 +96,7 @@ def table(chosen: Chosen, found: Attribution) -> None:
     frame["a − b"] = frame[first] - frame[second]
     page.numbers_table(frame, "contributions", dict.fromkeys((first, second, "a − b"), "%.6f"))
     st.caption(
-        _("Logit a − logit b = {difference}: by it, a is {factor} times as probable as b.").format(
+        _("Logit a − logit b = {difference}, so a is {factor} times as probable as b.").format(
             difference=fmt_logit(float(found.logits[0] - found.logits[1])),
             factor=f"{float((found.logits[0] - found.logits[1]).exp()):.4g}",
         )

@@ -43,7 +43,7 @@ def show(lm: LanguageModel) -> None:
             st.button(_("Stop"), key="several.stop", on_click=reading.stop, width="stretch")
         else:
             st.button(
-                _("Score them"),
+                _("Score the texts"),
                 key="several.start",
                 type="primary",
                 on_click=_start,
@@ -53,7 +53,7 @@ def show(lm: LanguageModel) -> None:
             )
     with picture:
         if reading is None:
-            st.info(_("Paste texts, one a line, or choose a file; then press the button."))
+            st.info(_("Paste texts, one per line, or choose a file. Then press the button."))
         else:
             st.fragment(_watch, run_every=_REFRESH if reading.running else None)(lm, reading, reading.running)
     page.snippet(_snippet(lm, lines))
@@ -62,14 +62,14 @@ def show(lm: LanguageModel) -> None:
 def _lines() -> list[Line]:
     """Let the reader paste texts or choose a file, and return the texts."""
     file = st.file_uploader(
-        _("A file: .txt with one text a line, or .csv with a column named text"),
+        _("A file: .txt with one text per line, or .csv with a column named text"),
         type=["txt", "csv"],
         max_upload_size=1,
         key="several.file",
     )
     st.session_state.setdefault(_PASTED, _EXAMPLES[language()])
     pasted = st.text_area(
-        _("Or a list, one text a line"),
+        _("Or a list, one text per line"),
         key=_PASTED,
         height=200,
         max_chars=200_000,
@@ -113,7 +113,7 @@ def _say_problems(lm: LanguageModel, found: list[ScoredText]) -> None:
     reasons = {
         "not UTF-8": _("not UTF-8 text"),
         "not CSV": _("not a CSV row"),
-        "one token": _("one token alone, which nothing foresees"),
+        "one token": _("a single token, which cannot be scored"),
         "too long": _("longer than {characters:,} characters or the context of {n:,} tokens").format(
             characters=MAX_CHARACTERS, n=lm.config.context_length
         ),
@@ -134,7 +134,7 @@ def _say_problems(lm: LanguageModel, found: list[ScoredText]) -> None:
 def _summary(scored: list[ScoredText]) -> None:
     nats = np.concatenate([text.scores.nats.numpy() for text in scored if text.scores])
     tokens, loss, perplexity = st.columns(3)
-    tokens.metric(_("Tokens foreseen"), f"{len(nats):,}")
+    tokens.metric(_("Tokens predicted"), f"{len(nats):,}")
     loss.metric(_("Loss (nats per token)"), f"{nats.mean():.4f}")
     perplexity.metric(_("Perplexity"), f"{math.exp(nats.mean()):.3f}")
     worst = sorted(scored, key=lambda text: -text.scores.loss if text.scores else 0.0)[:_DRAWN]
@@ -145,10 +145,10 @@ def _summary(scored: list[ScoredText]) -> None:
             _("Bits per token"),
         ),
         "several-bars",
-        _("Bars: how many bits a token of each text surprised the model by, the most surprising text on top."),
+        _("Bars: mean surprisal per token of each text, in bits. The most surprising text is at the top."),
     )
     if len(scored) > len(worst):
-        st.caption(_("Drawn are the {n} texts of largest loss; the table has all.").format(n=len(worst)))
+        st.caption(_("The {n} texts with the largest loss are drawn; the table lists all.").format(n=len(worst)))
 
 
 def _table(scored: list[ScoredText]) -> None:

@@ -40,16 +40,16 @@ def parse(text: str, tokenizer: Tokenizer) -> Parsed | None:
 def token_field(key: str, label: str, tokenizer: Tokenizer, default: int) -> int:
     """Let the reader name a token, and return its id; an empty field means the default."""
     text = widgets.text(
-        key, label, help=_("A token's text, or # and its id, such as #42. Empty: chosen by the model's own ranking.")
+        key, label, help=_("A token's text, or # and its id, such as #42. If empty, the model's ranking chooses it.")
     )
     parsed = parse(text, tokenizer) if text else Parsed(default, "default")
     told = {
-        None: _("{given} is no token here; ids run from #0 to #{last}. Shown: {token}"),
+        None: _("{given} is not a token here; ids run from #0 to #{last}. Shown: {token}"),
         "default": _("Chosen by the ranking: {token}"),
         "id": _("Shown: {token}"),
         "text": _("Shown: {token}"),
-        "space": _("Shown, with its space: {token}"),
-        "first": _("This text is several tokens; shown is the first: {token}"),
+        "space": _("Shown, with a leading space: {token}"),
+        "first": _("This text is several tokens. The first is shown: {token}"),
     }[parsed.how if parsed else None]
     token_id = parsed.token_id if parsed else default
     shown = vocabulary_label(token_id, tokenizer.token_bytes(token_id))

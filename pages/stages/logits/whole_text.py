@@ -26,25 +26,25 @@ def colour_picker() -> str:
     """Let the reader choose what colours the text."""
     names = {"surprisal": _("Surprisal"), "probability": _("Probability"), "rank": _("Rank")}
     return widgets.select(
-        "logits.colour", _("Text coloured by"), list(names), "surprisal", format_func=names.__getitem__
+        "logits.colour", _("Colour the text by"), list(names), "surprisal", format_func=names.__getitem__
     )
 
 
 def show(chosen: Chosen, colour: str) -> None:
     """Show loss and perplexity, where the text surprised, and one token followed."""
     if chosen.scores is None:
-        st.info(_("One token alone has no surprisal: nothing foresees the first. Type more above."))
+        st.info(_("A single token has no surprisal, because nothing predicts the first token. Type more above."))
     else:
         _coloured(chosen, chosen.scores, colour)
         _surprise(chosen, chosen.scores)
     probs = token_probs(chosen.logits, chosen.target, chosen.normaliser).numpy()
     places = ranks(chosen.logits, chosen.logits.new_full((len(chosen.logits),), chosen.target).long()).tolist()
-    followed = _("The followed token, {token}: how probable it is as the next one after every position.")
+    followed = _("The followed token, {token}: its probability as the next token after each position.")
     st.text(followed.format(token=chosen.name(chosen.target)))
     page.figure(
         figures.followed(chosen.labels, probs, places, (_("Position"), _("Probability")), _("Rank")),
         "followed",
-        _("Line: the probability of the followed token after every position."),
+        _("Line: the probability of the followed token after each position."),
     )
 
 
@@ -75,9 +75,9 @@ def _coloured(chosen: Chosen, scores: Scores, colour: str) -> None:
     generated_text([TextToken(first, kind="prompt"), *foreseen], key="coloured-text", label=_("The coloured text"))
     st.caption(
         {
-            "surprisal": _("The fuller the colour, the more bits the token surprised by; full is a blind guess."),
-            "probability": _("The fuller the colour, the more probable the token was."),
-            "rank": _("Without colour: the model's first choice. The fuller, the farther down its list (logarithmic)."),
+            "surprisal": _("The darker the colour, the larger the surprisal. The darkest is a random guess."),
+            "probability": _("The darker the colour, the more probable the token was."),
+            "rank": _("No colour: the model's first choice. The darker, the lower its rank (logarithmic)."),
         }[colour]
     )
 
@@ -85,18 +85,19 @@ def _coloured(chosen: Chosen, scores: Scores, colour: str) -> None:
 def _surprise(chosen: Chosen, scores: Scores) -> None:
     truth = _grammar_bits(chosen)
     loss, perplexity, other = st.columns(3)
-    loss.metric(
-        _("Loss (nats per token)"), f"{scores.loss:.4f}", help=_("The mean of −ln P over the tokens that came.")
-    )
+    loss.metric(_("Loss (nats per token)"), f"{scores.loss:.4f}", help=_("The mean of −ln P over the actual tokens."))
     perplexity.metric(_("Perplexity"), f"{scores.perplexity:.3f}", help="exp(loss)")
     if truth is not None and np.isfinite(truth).all():
         other.metric(
-            _("Perplexity of the grammar"),
+            _("Perplexity in the grammar"),
             f"{2 ** truth.mean():.3f}",
-            help=_("What the true distribution gives this text. Over many texts no model does better on average."),
+            help=_(
+                "The perplexity of this text under the true distribution. Over many texts, no model does better on "
+                "average."
+            ),
         )
     elif truth is not None:
-        other.caption(_("The grammar never says this text: its probability is 0, its perplexity infinite."))
+        other.caption(_("The grammar cannot generate this text: its probability is 0 and its perplexity infinite."))
     page.equation(
         rf"\begin{{gathered}}\mathrm{{loss}} = \frac{{1}}{{{len(scores.nats)}}}\sum_{{i=1}}^{{{len(scores.nats)}}} "
         r"-\ln P(t_i \mid t_0 \ldots t_{i-1}) = "
@@ -107,11 +108,11 @@ def _surprise(chosen: Chosen, scores: Scores) -> None:
             chosen.labels[1:],
             scores.bits.numpy(),
             truth,
-            (_("Model"), _("Grammar")),
-            (_("Token that came"), _("Surprisal (bits)")),
+            (_("Model"), _("True (grammar)")),
+            (_("Actual token"), _("Surprisal (bits)")),
         ),
         "surprisal",
-        _("Bars: the surprisal of each token that came, in bits, and the grammar's own where it is known."),
+        _("Bars: the surprisal of each actual token, in bits, with the value for the grammar where it is known."),
     )
 
 
@@ -123,7 +124,7 @@ def table(chosen: Chosen, count: int) -> None:
         _("Position"): range(len(ids)),
         _("Token"): [visible(token) for token in chosen.found.tokens],
         "id": ids,
-        _("Came next"): [*map(visible, chosen.found.tokens[1:]), ""],
+        _("Actual next"): [*map(visible, chosen.found.tokens[1:]), ""],
         _("Next id"): pd.array([*ids[1:], None], dtype="Int64"),
     }
     scores = chosen.scores
@@ -136,13 +137,13 @@ def table(chosen: Chosen, count: int) -> None:
         }
         truth = _grammar_bits(chosen)
         if truth is not None:
-            columns[_("bits of the grammar")] = [*truth.tolist(), *nothing]
+            columns[_("bits in the grammar")] = [*truth.tolist(), *nothing]
     best = top_tokens(chosen.logits, count, chosen.normaliser)
     for n, (tokens, probs) in enumerate(zip(best.ids.T.tolist(), best.probs.T, strict=True), start=1):
         columns[_("Top {n}").format(n=n)] = [chosen.name(token) for token in tokens]
         columns[f"P {n}"] = probs.numpy()
     formats = {name: "probability" for name in columns if name == "P" or name.startswith("P ")}
-    bits = {_("bits"), _("nats"), _("bits of the grammar")} & columns.keys()
+    bits = {_("bits"), _("nats"), _("bits in the grammar")} & columns.keys()
     st.subheader(_("Every position"), anchor=False)
     page.numbers_table(pd.DataFrame(columns), "positions", {**formats, **dict.fromkeys(bits, "logit")})
 

@@ -65,17 +65,18 @@ def show() -> None:
         if d_model % 2:
             st.caption(
                 _(
-                    "{d} is odd: the last sine has no cosine beside it. RoPE turns pairs and cannot be odd; it is "
-                    "drawn with {even}."
+                    "{d} is odd: the last sine has no cosine to pair with. RoPE rotates pairs and needs an "
+                    "even number; it is drawn with {even}."
                 ).format(d=d_model, even=d_model - 1 or 2)
             )
     d_rope = max(d_model - d_model % 2, 2)
     with intro:
         st.markdown(
             _(
-                "Each square shows what the encoding alone does to the score of a query (row) and a key (column): blue "
-                "below 0, orange above, the future left empty. Below it the same number against the distance, for the "
-                "last query. Where every diagonal has one colour, only the distance counts."
+                "Each square shows the effect of the encoding alone on the score of a query (row) and a key "
+                "(column): blue below 0, orange above, later positions empty. Below it is the same value "
+                "against the distance, for the last query. Where every diagonal has one colour, only the "
+                "distance matters."
             )
         )
     page.numbers_table(_properties(d_model, n_heads), "position-compare")
@@ -86,16 +87,16 @@ def show() -> None:
                 page.figure(
                     figures.effect(effect.square.numpy(), row_title=_("query"), column_title=_("key")),
                     f"position-compare-{encoding}",
-                    _("What the encoding does to the score of every query and key."),
+                    _("The effect of the encoding on the score of every query and key."),
                 )
                 page.figure(
                     figures.small_line(
                         effect.square[-1].flip(0), colour=figures.COLOURS[encoding], x_title=_("distance (tokens)")
                     ),
                     f"position-compare-{encoding}-distance",
-                    _("The same number against the distance between query and key, for the last query."),
+                    _("The same value against the distance between query and key, for the last query."),
                 )
-    st.markdown("**" + _("Wavelength of each pair: sinusoidal and RoPE share the formula, not the width") + "**")
+    st.markdown("**" + _("Wavelength of each pair: sinusoidal and RoPE share the formula, but not the width") + "**")
     d_head = lmcore.builtin.configs()[names["rope"]].d_head
     sizes = {f"sinusoidal, d_model {d_model}": d_model, f"RoPE, d_head {d_head}": d_head}
     page.figure(
@@ -145,7 +146,7 @@ def _effects(
         (
             "rope",
             Effect(
-                "RoPE", _("equal q and k, as a share"), rope_decay(distance, rope_frequencies(d_rope, base)).float()
+                "RoPE", _("equal q and k, relative score"), rope_decay(distance, rope_frequencies(d_rope, base)).float()
             ),
         ),
         ("alibi", Effect("ALiBi", _("added to the score"), -slope * distance)),
@@ -157,7 +158,7 @@ def _effects(
                 relative.model.position.weight.detach()[buckets, head],
             ),
         ),
-        ("none", Effect(_("None"), _("nothing: every place is alike"), torch.zeros(length, length))),
+        ("none", Effect(_("None"), _("none: all positions are alike"), torch.zeros(length, length))),
     ]
 
 
@@ -180,7 +181,7 @@ def _properties(d_model: int, n_heads: int) -> pd.DataFrame:
             learned.context_length * learned.d_model,
             _("{n} positions").format(n=learned.context_length),
         ),
-        ("RoPE", _("turns q and k") + ", " + everywhere, "[H, S, d_head]", 0, none),
+        ("RoPE", _("rotates q and k") + ", " + everywhere, "[H, S, d_head]", 0, none),
         ("ALiBi", _("added to the scores") + ", " + everywhere, f"[{n_heads}, S, S]", 0, none),
         (
             _("Relative bias"),
@@ -189,7 +190,7 @@ def _properties(d_model: int, n_heads: int) -> pd.DataFrame:
             relative.relative_buckets * relative.n_heads,
             none,
         ),
-        (_("None"), _("the causal mask alone"), "—", 0, none),
+        (_("None"), _("only the causal mask"), "—", 0, none),
     ]
-    columns = (_("encoding"), _("where it enters"), _("shape"), _("learned numbers"), _("ends at"))
+    columns = (_("encoding"), _("where it is applied"), _("shape"), _("learned parameters"), _("last position"))
     return pd.DataFrame(rows, columns=list(columns))

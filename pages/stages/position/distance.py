@@ -80,23 +80,25 @@ def show() -> None:
         found = _measure(length)
         if source == "held-out":
             st.caption(
-                _("Mean over {n} texts of {length} tokens of the small world that no model was trained on.").format(
+                _("Mean over {n} texts of {length} tokens from the small world, which no model was trained on.").format(
                     n=_WINDOWS, length=length
                 )
             )
             if chosen not in found:
                 st.info(
-                    _("{name} did not learn the small world: choose “my prompt” to see its heads.").format(name=chosen)
+                    _("{name} was not trained on the small world. Choose “my prompt” to see its heads.").format(
+                        name=chosen
+                    )
                 )
         else:
-            st.caption(_("A prompt of few tokens has few distances: a longer one shows more."))
+            st.caption(_("A short prompt has few distances. A longer one shows more."))
     encodings = {name: encoding for encoding, name in built_in_models().items()}
     labels = {name: encodings.get(name, name) for name in found}
     longest = max(distances.weights.shape[-1] for distances in found.values())
-    even = (_("all keys alike"), even_attention_by_distance(longest).numpy())
+    even = (_("the same for all keys"), even_attention_by_distance(longest).numpy())
     titles = {"x_title": _("distance query − key (tokens)"), "y_title": _("mean attention weight")}
     with picture:
-        st.markdown("**" + _("Each encoding's model: block {layer}, mean over its heads").format(layer=layer) + "**")
+        st.markdown("**" + _("Model of each encoding: block {layer}, mean over its heads").format(layer=layer) + "**")
         means = {name: d.weights[min(layer, len(d.weights) - 1)].mean(0) for name, d in found.items()}
         page.figure(
             figures.by_distance(
@@ -107,7 +109,7 @@ def show() -> None:
                 **titles,
             ),
             "position-distance",
-            _("Mean attention weight against the distance between query and key, one line an encoding."),
+            _("Mean attention weight against the distance between query and key, one line for each encoding."),
         )
     shown = chosen if chosen in found else built_in_models()["rope"]
     _tell_heads(shown, found[shown], min(layer, len(found[shown].weights) - 1), even, logarithmic, titles)
@@ -150,18 +152,18 @@ def _tell_heads(
             _("Mean attention weight against distance for every head of the chosen block."),
         )
     with blocks:
-        st.markdown("**" + _("How far back each head looks, on the average") + "**")
+        st.markdown("**" + _("How far back each head looks, on average") + "**")
         page.figure(
             figures.mean_distances(
                 found.mean, head_name=_("head"), x_title=_("mean distance (tokens)"), y_title=_("block")
             ),
             "position-distance-mean",
-            _("Mean distance in tokens between a query and what it attends to, for every head of every block."),
+            _("Mean distance in tokens between a query and the keys it attends to, for every head of every block."),
         )
     local = session.language_model(name).config
     if local.local_layers:
         st.caption(
-            _("Blocks {layers} are local: their queries see the last {window} positions only.").format(
+            _("Blocks {layers} are local: their queries see only the last {window} positions.").format(
                 layers=", ".join(map(str, local.local_layers)), window=local.sliding_window
             )
         )

@@ -36,8 +36,8 @@ def show() -> None:
         st.caption(_("Model: {name}").format(name=name))
         st.markdown(
             _(
-                "The table ends at position {last}. It has no vector for position {length}, and the model cannot be "
-                "asked about a text of more than {length} tokens."
+                "The table ends at position {last}. It has no vector for position {length}, so the model "
+                "cannot read a text of more than {length} tokens."
             ).format(last=length - 1, length=length)
         )
     cosines = similarity(weights, cosine=True).numpy()
@@ -69,7 +69,7 @@ def show() -> None:
         page.figure(
             chart,
             "position-learned-cosine",
-            _("Cosine of every two rows of the table: near positions have like vectors."),
+            _("Cosine of every two rows of the table: nearby positions have similar vectors."),
         )
     with right:
         page.figure(

@@ -67,9 +67,9 @@ def show() -> None:
         run = _run(n_windows // PER_BATCH)
         st.markdown(
             _(
-                "All models were trained on windows of {trained} tokens. **Learned positions end at position {last}:** "
-                "the table has no row for position {trained}, and the model refuses a longer text. The others can be "
-                "asked further."
+                "All models were trained on windows of {trained} tokens. **Learned positions end at position "
+                "{last}:** the table has no row for position {trained}, so the model refuses a longer text. "
+                "The other models can read further."
             ).format(trained=trained, last=trained - 1)
         )
     with picture:
@@ -127,20 +127,20 @@ def _watch(run: LengthRun, width: int, trained: int, logarithmic: bool, was_aliv
             "trained": trained,
             "ends": learned,
             "note": _("beyond the trained length"),
-            "end_note": _("learned ends"),
+            "end_note": _("learned ends here"),
             "x_title": _("position (tokens)"),
             "logarithmic": logarithmic,
         }
         named = {grammar if name == GRAMMAR else name: bins for name, bins in losses.items()}
-        st.markdown("**" + _("Loss at each position, and the grammar's own") + "**")
+        st.markdown("**" + _("Loss at each position, and the loss of the grammar") + "**")
         page.figure(
             figures.by_position(named, baseline=grammar, y_title=_("loss (nats per token)"), **common),
             "position-length",
-            _("Loss against position for each encoding, beside the grammar's own exact loss on the same text."),
+            _("Loss against position for each encoding, with the exact loss of the grammar on the same text."),
         )
-        st.markdown("**" + _("Above the grammar: what the model does not know") + "**")
+        st.markdown("**" + _("Above the grammar: what the model has not learned") + "**")
         page.figure(
-            figures.by_position(excess, y_title=_("excess (nats per token)"), **common),
+            figures.by_position(excess, y_title=_("above the grammar (nats per token)"), **common),
             "position-excess",
             _("Loss of each encoding minus the grammar's loss on the same tokens, against position."),
         )
@@ -175,7 +175,7 @@ def _numbers(run: LengthRun, width: int, trained: int) -> None:
         return
     spans = [f"{start}–{start + trained - 1}" for start in range(0, LENGTH, trained)]
     st.caption(
-        _("Nats per token above the grammar, by position; ± is the standard error over {n} windows.").format(
+        _("Loss in nats per token above the grammar's, by position; ± is the standard error over {n} windows.").format(
             n=_n_windows(run)
         )
     )
@@ -197,7 +197,7 @@ def _numbers(run: LengthRun, width: int, trained: int) -> None:
     )
     formats = {_("grammar (nats)"): "%.4f"}
     for encoding in excess:
-        for title, found in ((_("{encoding} (nats)"), losses), (_("{encoding}, excess"), excess)):
+        for title, found in ((_("{encoding} (nats)"), losses), (_("{encoding}, above the grammar"), excess)):
             column = title.format(encoding=encoding)
             frame[column] = pd.Series(found[encoding].means)
             formats[column] = "%.4f"

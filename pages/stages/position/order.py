@@ -59,9 +59,15 @@ def show() -> None:
         default = next(iter(extra), own if own in names else "rope")
         shown = widgets.select("position.encoding", _("Encoding shown below"), [*names, *extra], default)
         st.caption(
-            _("The same tokens in two orders. A model that tells order gives the next token another distribution.")
+            _(
+                "The same tokens in two orders. A model that can tell the order gives two different distributions "
+                "for the next token."
+            )
             if sorted(first) == sorted(second)
-            else _("Not quite the same tokens: a word that begins a text has no space before it, and is another token.")
+            else _(
+                "The tokens are not quite the same: a word at the start of a text has no space before it and is a "
+                "different token."
+            )
         )
     traces = {encoding: (session.trace(first, name), session.trace(second, name)) for encoding, name in names.items()}
     probs = {encoding: [softmax(trace["logits"][-1]) for trace in pair] for encoding, pair in traces.items()}
@@ -76,7 +82,10 @@ def show() -> None:
         _tell_distances(distances, steps if unequal else {}, grammar)
     if unequal:
         st.caption(
-            _("The models were not trained equally long: part of what sets them apart is training, not position.")
+            _(
+                "The models were not trained for the same number of steps: part of the difference comes from "
+                "training, not from the position encoding."
+            )
         )
     _tell_stages(stages, same_tokens=sorted(first) == sorted(second))
     _tell_differences(probs, grammar)
@@ -117,7 +126,7 @@ def _tell_distances(distances: dict[str, float], steps: dict[str, int | None], g
             colours=colours,
         ),
         "position-order",
-        _("How far the next-token distributions after the two sentences are apart, for each position encoding."),
+        _("The distance between the next-token distributions after the two sentences, for each position encoding."),
     )
 
 
@@ -137,7 +146,12 @@ def _choose_pair() -> tuple[list[int], list[int], tuple[str, str] | None]:
     if pair == "prompt":
         session.require_tokens(3)
         first = tokenizer.encode(session.prompt()).ids[: _longest()]
-        st.caption(_("The first token and the last but one change places; the last stays, for it asks the question."))
+        st.caption(
+            _(
+                "The first token and the last but one are exchanged. The last stays in place, because the next token "
+                "is predicted from it."
+            )
+        )
         second = _exchanged(first)
         texts = None
     else:
@@ -184,12 +198,13 @@ def _grammar(first: list[int], second: list[int]) -> list[Tensor] | None:
 
 
 def _tell_stages(stages: dict[str, dict[str, float]], same_tokens: bool) -> None:
-    st.subheader(_("Where in the model the two sentences part"), anchor=False)
+    st.subheader(_("Where in the model the two sentences begin to differ"), anchor=False)
     st.markdown(
         _(
-            "How far the vectors at the **last** position are apart, relative to their length. Without positions the "
-            "first attention layer sees the same set of tokens from the last one, and its result is the same. Deeper "
-            "layers can tell: an earlier token saw only what came before *it*, so the causal mask has let order in."
+            "The difference of the vectors at the **last** position, relative to their length. Without "
+            "positions, the first attention layer sees the same set of tokens from the last position and gives "
+            "the same result. Deeper layers can tell the order: an earlier token saw only the tokens before "
+            "*it*, so the causal mask brings the order in."
         )
     )
     names = list(next(iter(stages.values())))
@@ -197,8 +212,8 @@ def _tell_stages(stages: dict[str, dict[str, float]], same_tokens: bool) -> None
         others = [by_stage["blocks.0.attn.out"] for encoding, by_stage in stages.items() if encoding != "none"]
         st.markdown(
             _(
-                "Out of block 0's attention **none** gives vectors that differ by {none}, which is rounding; the "
-                "others by {least} to {most}."
+                "After the attention of block 0, the two vectors without position encoding differ by {none}, "
+                "which is rounding. With the other encodings they differ by {least} to {most}."
             ).format(
                 none=f"**{stages['none']['blocks.0.attn.out']:.1e}**",
                 least=f"{min(others):.3f}",
@@ -218,7 +233,7 @@ def _tell_stages(stages: dict[str, dict[str, float]], same_tokens: bool) -> None
 
 
 def _tell_differences(probs: dict[str, list[Tensor]], grammar: list[Tensor] | None) -> None:
-    st.subheader(_("What each expects more after A than after B"), anchor=False)
+    st.subheader(_("Difference of the probabilities after A and after B"), anchor=False)
     pairs = {_("grammar"): grammar, **probs} if grammar else probs
     differences = {title: first.double() - second.double() for title, (first, second) in pairs.items()}
     ids = top(torch.stack([difference.abs() for difference in differences.values()]).mean(0), _COMPARED).ids
@@ -233,9 +248,10 @@ def _tell_differences(probs: dict[str, list[Tensor]], grammar: list[Tensor] | No
         _("Difference of each likely next token's probability between A and B, for every encoding."),
     )
     st.caption(
-        _("The {n} tokens of {total} that differ most, over all encodings. A column of zeros tells no order.").format(
-            n=len(ids), total=len(next(iter(differences.values())))
-        )
+        _(
+            "The {n} of {total} tokens that differ most, over all encodings. A column of zeros means that the "
+            "model cannot tell the order."
+        ).format(n=len(ids), total=len(next(iter(differences.values()))))
     )
 
 
@@ -252,7 +268,7 @@ def _tell_distributions(name: str, first: Tensor, second: Tensor) -> None:
             _("probability; the {n} most probable tokens of {total}").format(n=len(ids), total=len(first)),
         ),
         "position-next-token",
-        _("Probabilities of the likeliest next tokens after sentence A and after sentence B."),
+        _("Probabilities of the most probable next tokens after sentence A and after sentence B."),
     )
 
 

@@ -19,7 +19,7 @@ VIEWS = {
     "relative": score_bias.show_relative,
 }
 titles = {
-    "order": _("What order does"),
+    "order": _("Effect of order"),
     "length": _("Beyond the trained length"),
     "distance": _("Attention by distance"),
     "compare": _("Side by side"),
@@ -39,37 +39,37 @@ def show() -> None:
 
 page.header(
     _("Position encoding"),
-    _("Attention weighs a set of tokens; a position encoding tells the model in which order they stand."),
+    _("Attention sees a set of tokens. A position encoding tells the model their order."),
 )
 link.fragment(show)
 page.try_next(
     page.Suggestion(
-        _("The last tokens differ when the sentence stops after the name: compare again."),
+        _("When the sentence stops after the name, the last tokens differ: compare again."),
         "position",
         {"position.view": "order", "position.pair": "names"},
     ),
     page.Suggestion(
-        _("Trained on 128 tokens, asked about 512: see which encoding ends, breaks, bends or holds."),
+        _("Trained on 128 tokens, tested on 512: see which encodings stop, get worse or keep working."),
         "position",
         {"position.view": "length"},
     ),
     page.Suggestion(
-        _("RoPE bends beyond its length: stretch it without training, and measure which way helps."),
+        _("RoPE gets worse beyond its trained length. Stretch it without training, and measure which method helps."),
         "position",
         {"position.view": "scaling", "position.scaling": "yarn", "position.factor": 4.0},
     ),
     page.Suggestion(
-        _("A base of 100 makes every hand fast: see the wavelengths fall."),
+        _("With a base of 100 every hand turns fast: watch the wavelengths fall."),
         "position",
         {"position.view": "sinusoidal", "position.base": 100, "position.length": 512},
     ),
     page.Suggestion(
-        _("Six heads are not a power of two: see ALiBi's rule for the slopes."),
+        _("Six heads, not a power of two: see ALiBi's rule for the slopes."),
         "position",
         {"position.view": "alibi", "position.n_heads": 6},
     ),
     page.Suggestion(
-        _("Rotated queries and keys meet in the attention scores: open the block."),
+        _("Rotated queries and keys are multiplied to give the attention scores: open the block."),
         "blocks",
         {"prompt": "小明喜欢小红"},
     ),

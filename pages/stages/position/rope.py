@@ -70,12 +70,12 @@ def show() -> None:
     with picture:
         st.markdown(
             _(
-                "Query {query} at position {m} and key {key} at position {n}: each pair turns by position × θ, its "
-                "length kept. Each plane has its own scale; v is not turned."
+                "Query {query} is at position {m} and key {key} at position {n}. Each pair turns by position × "
+                "θ and keeps its length. Each plane has its own scale; v is not rotated."
             ).format(query=markdown_literal(tokens[query]), m=query, key=markdown_literal(tokens[key]), n=key)
         )
         _planes(met, pair)
-    st.subheader(_("The score depends on the difference of positions only"), anchor=False)
+    st.subheader(_("The score depends only on the difference of positions"), anchor=False)
     _tell_difference(met, pair)
     _tell_shifts(met)
     _tell_vectors(met)
@@ -106,8 +106,8 @@ def _tell_bases(config: ModelConfig, layer: int) -> None:
     kind = _("local") if layer in config.local_layers else _("global")
     st.caption(
         _(
-            "Two bases: block {layer} is {kind}. Local blocks see {window} positions and turn with base {local:,.0f}, "
-            "the global ones see all and turn with base {base:,.0f}, more slowly."
+            "Two bases: block {layer} is {kind}. Local blocks see {window} positions and use base "
+            "{local:,.0f}. Global blocks see all positions and use base {base:,.0f}, so they turn more slowly."
         ).format(
             layer=layer, kind=kind, window=config.sliding_window, local=config.rope_base_local, base=config.rope_base
         )
@@ -120,24 +120,24 @@ def _planes(met: RopeMeeting, pair: int) -> None:
     if n_pairs > _MOST_PAIRS:  # evenly spread, the chosen one among them
         shown = sorted({*np.linspace(0, n_pairs - 1, _MOST_PAIRS - 1).round().astype(int).tolist(), pair})
         st.caption(_("{n} of {total} pairs are drawn, from fast to slow.").format(n=len(shown), total=n_pairs))
-    names = (_("q before"), _("q turned"), _("k before"), _("k turned"))
+    names = (_("q before"), _("q rotated"), _("k before"), _("k rotated"))
     arrows = [pairs_of(x, met.layout)[shown] for x in (met.q, met.q_turned, met.k, met.k_turned)]
     page.figure(
         figures.pair_planes((arrows[0], arrows[1]), (arrows[2], arrows[3]), shown.index(pair), shown, names=names),
         "position-rope-pairs",
-        _("Each pair of the query and of the key as an arrow before and after its rotation, one plane a pair."),
+        _("Each pair of the query and of the key as an arrow before and after its rotation, one plane for each pair."),
     )
 
 
 def _tell_difference(met: RopeMeeting, pair: int) -> None:
     plane, curve = st.columns([1, 2])
-    names = (_("q before"), _("q turned"), _("k before"), _("k turned"))
+    names = (_("q before"), _("q rotated"), _("k before"), _("k rotated"))
     arrows = [pairs_of(x, met.layout)[pair] for x in (met.q, met.q_turned, met.k, met.k_turned)]
     with plane:
         page.figure(
             figures.pair_plane((arrows[0], arrows[1]), (arrows[2], arrows[3]), names=names),
             "position-rope-pair",
-            _("The chosen pair of query and key, before and after they are turned."),
+            _("The chosen pair of the query and the key, before and after rotation."),
         )
     with curve:
         here = met.query - met.key
@@ -153,7 +153,7 @@ def _tell_difference(met: RopeMeeting, pair: int) -> None:
                 titles=(_("query position − key position"), _("score")),
             ),
             "position-rope-difference",
-            _("The score these two vectors would have at every difference of positions; the circle is this text."),
+            _("The score these two vectors would have at each difference of positions. The circle is this text."),
         )
 
 
@@ -167,20 +167,22 @@ def _tell_shifts(met: RopeMeeting) -> None:
                 grid.numpy(), row_title=_("query position"), column_title=_("key position"), value_title=_("score")
             ),
             "position-rope-square",
-            _("The score of this q and k put at any two positions: along every diagonal it is the same."),
+            _("The score of this q and k placed at any two positions: along every diagonal it is the same."),
         )
     shifted = [met.at(torch.tensor([met.query + shift]), torch.tensor([met.key + shift])).item() for shift in _SHIFTS]
     with numbers:
         st.markdown(
             _(
-                "This q and this k put at any two positions: along each diagonal the difference is the same, and so is "
-                "the score. The most that any diagonal varies is {uneven:.1e}, the rounding of float32."
+                "This q and this k are placed at any two positions. Along each diagonal the difference of "
+                "positions is the same, and so is the score. The largest variation along a diagonal is "
+                "{uneven:.1e}, the rounding of float32."
             ).format(uneven=uneven_diagonals(grid))
         )
         st.markdown(
-            _("Both positions moved by the same amount: the score stays. The model's own score is {score}.").format(
-                score=f"**{met.score:.5f}**"
-            )
+            _(
+                "When both positions move by the same amount, the score does not change. The model's own score is "
+                "{score}."
+            ).format(score=f"**{met.score:.5f}**")
         )
         page.numbers_table(
             pd.DataFrame(
@@ -197,7 +199,7 @@ def _tell_shifts(met: RopeMeeting) -> None:
 
 def _tell_vectors(met: RopeMeeting) -> None:
     """Show that rotation keeps lengths, and that v is not rotated."""
-    st.markdown("**" + _("q and k turn and keep their length; v is left alone") + "**")
+    st.markdown("**" + _("q and k are rotated and keep their length; v is unchanged") + "**")
     rows = []
     for title, before, after in (("q", met.q, met.q_turned), ("k", met.k, met.k_turned), ("v", met.v, met.v)):
         cosine = torch.cosine_similarity(before.double(), after.double(), dim=0).item()
@@ -223,9 +225,9 @@ def _tell_layouts(met: RopeMeeting) -> None:
     again = rope_scores_by_difference(q, k, difference, met.frequencies, other, met.scale).sum().item()
     st.markdown(
         _(
-            "Which two components form a pair is a convention of the weights file. Read with this model's layout "
-            "({own}) the score is {right}; read with the other one, {wrong}; with the other one and the components "
-            "moved to its places, {again}."
+            "The weights file decides which two components form a pair. Read with this model's layout ({own}), "
+            "the score is {right}. Read with the other layout, it is {wrong}. With the other layout and the "
+            "components moved to match it, it is {again}."
         ).format(
             own=names[met.layout],
             right=f"**{met.by_difference(difference).sum().item():.5f}**",

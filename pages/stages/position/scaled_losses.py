@@ -31,8 +31,8 @@ def show(scalings: Mapping[str, RopeScaling], titles: Mapping[str, str]) -> None
     st.subheader(_("Does it help? Measured on {name}").format(name=name), anchor=False)
     st.markdown(
         _(
-            "The model was trained on {trained} tokens and on nothing longer. Each scaling is put on the same weights, "
-            "without training them further, and reads {n} texts of {length} tokens."
+            "The model was trained on texts of {trained} tokens and nothing longer. Each scaling is applied to "
+            "the same weights without further training, and reads {n} texts of {length} tokens."
         ).format(trained=trained_length(), n=_BATCHES * PER_BATCH, length=LENGTH)
     )
     run: LengthRun | None = st.session_state.get(_RUN)
@@ -95,7 +95,7 @@ def _watch(
                 y_title=_("loss (nats per token)"),
             ),
             "position-scaling-loss",
-            _("Loss against position of the model as trained and under each scaling, beside the grammar's own."),
+            _("Loss against position of the model as trained and under each scaling, with the loss of the grammar."),
         )
     if was_alive and not alive:
         st.rerun()  # the whole page, once: the button changes

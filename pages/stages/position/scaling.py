@@ -77,7 +77,10 @@ def show() -> None:
                 logarithmic=False,
             ),
             "position-scaling-kept",
-            _("How much of its frequency each pair keeps, for each scaling: 1 is untouched, 1/factor fully stretched."),
+            _(
+                "The share of its frequency that each pair keeps, for each scaling: 1 is unchanged, 1/factor is "
+                "fully stretched."
+            ),
         )
     left, right = st.columns(2)
     with left:
@@ -93,7 +96,7 @@ def show() -> None:
                 logarithmic=True,
             ),
             "position-scaling-frequency",
-            _("Rotation per position of every pair before and after scaling, on a logarithmic scale."),
+            _("Rotation per position of every pair, before and after scaling, on a logarithmic scale."),
         )
     with right:
         st.markdown("**" + _("Angle of pair {pair} beyond the trained length").format(pair=pair) + "**")
@@ -108,7 +111,10 @@ def show() -> None:
                 y_title=_("angle (rad)"),
             ),
             "position-scaling-angle",
-            _("Angle of the chosen pair against position, before and after scaling; the shade is what training saw."),
+            _(
+                "Angle of the chosen pair against position, before and after scaling. The shaded part was seen in "
+                "training."
+            ),
         )
     _clocks(plain, scaled[kind], position, pair)
     _scores(name, plain, scaled[kind], scalings[kind], titles[kind], colours, trained)
@@ -123,14 +129,18 @@ def _titles() -> dict[str, str]:
 
 def _sentences() -> dict[str, str]:
     return {
-        "linear": _("Every pair turns more slowly by the factor: as if the positions lay closer together."),
-        "ntk": _("The base grows: the fastest pair keeps its speed, the slowest is stretched by the whole factor."),
+        "linear": _("The frequency of every pair is divided by the factor, as if the positions were closer together."),
+        "ntk": _(
+            "The base grows: the fastest pair keeps its frequency, and the slowest is stretched by the whole factor."
+        ),
         "yarn": _(
-            "Pairs that turn many times within the trained length are left alone, those that do not come round once "
-            "are stretched, and between them there is a ramp. Besides, all scores grow by (0.1 ln s + 1)²."
+            "Pairs that make many turns within the trained length are left unchanged, pairs that make less "
+            "than one turn are stretched, and between them there is a ramp. In addition, all scores are "
+            "multiplied by (0.1 ln s + 1)²."
         ),
         "llama3": _(
-            "Like YaRN, with the ramp drawn over the number of turns within the trained length, and scores as before."
+            "Like YaRN, but the ramp is over the number of turns within the trained length, and the scores are "
+            "not scaled."
         ),
     }
 
@@ -151,7 +161,7 @@ def _by_parts(kind: str, factor: float, trained: int, default: tuple[float, floa
     low, high = default
     if shown:
         low = widgets.slider(f"position.{kind}_low", _("Stretched below (turns)"), 0.25, 3.75, low, step=0.25)
-        high = widgets.slider(f"position.{kind}_high", _("Kept above (turns)"), 4.0, 64.0, high, step=0.5)
+        high = widgets.slider(f"position.{kind}_high", _("Unchanged above (turns)"), 4.0, 64.0, high, step=0.5)
     return RopeScaling(
         kind=kind,  # type: ignore[arg-type]  # one of the two
         factor=factor,
@@ -163,12 +173,12 @@ def _by_parts(kind: str, factor: float, trained: int, default: tuple[float, floa
 
 def _tell_own(own: RopeScaling | None) -> None:
     if own is None:
-        st.caption(_("The model itself has no scaling: the lines start from its frequencies."))
+        st.caption(_("The model itself has no scaling: the lines start from its own frequencies."))
     else:
         st.caption(
-            _("The model itself is scaled: {kind}, factor {factor:g}. The lines start from its unscaled ones.").format(
-                kind=own.kind, factor=own.factor
-            )
+            _(
+                "The model itself is scaled: {kind}, factor {factor:g}. The lines start from its unscaled frequencies."
+            ).format(kind=own.kind, factor=own.factor)
         )
 
 
@@ -178,7 +188,7 @@ def _clocks(plain: Tensor, scaled: Tensor, position: int, pair: int) -> None:
     st.markdown("**" + _("The hands at position {position}, before and after").format(position=position) + "**")
     for key, frequencies, alt in (
         ("before", plain, _("Clock hands of some pairs at the chosen position, unscaled.")),
-        ("after", scaled, _("Clock hands of the same pairs at the same position, scaled: they have turned less.")),
+        ("after", scaled, _("Clock hands of the same pairs at the same position, scaled: they turn more slowly.")),
     ):
         page.figure(
             sinusoidal.clocks(frequencies, position, spread, pair, _("pair")), f"position-scaling-clocks-{key}", alt
@@ -200,7 +210,7 @@ def _scores(
     common = {"trained": trained, "note": _("beyond the trained length"), "x_title": _("query position − key position")}
     ones, real = st.columns(2)
     with ones:
-        st.markdown("**" + _("Two equal vectors, all pairs of one length") + "**")
+        st.markdown("**" + _("Two equal vectors, all pairs of the same length") + "**")
         page.figure(
             figures.over_distance(
                 {
@@ -208,7 +218,7 @@ def _scores(
                     title: rope_decay(differences, scaled) * sharper,
                 },
                 colours,
-                y_title=_("score, as a share of that at distance 0"),
+                y_title=_("score relative to distance 0"),
                 **common,
             ),
             "position-scaling-decay",
@@ -218,7 +228,7 @@ def _scores(
         config = session.language_model(name).config
         tokens, ids = tokens_of(name)
         if not ids:
-            st.info(_("Type a prompt above to see the score of its own query and key."))
+            st.info(_("Type a prompt above to see the score of a query and a key from it."))
             return
         layer = min(int(st.session_state.get("layer", 0)), config.n_layers - 1)
         head = min(int(st.session_state.get("head", 0)), config.n_heads - 1)

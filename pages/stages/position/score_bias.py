@@ -56,11 +56,11 @@ def show_alibi() -> None:
         length = widgets.slider("position.length", _("Positions shown"), 8, 512, 128, step=8)
         power = n_heads & (n_heads - 1) == 0
         st.caption(
-            _("{n} is a power of two: one falling row of slopes.").format(n=n_heads)
+            _("{n} is a power of two: one falling sequence of slopes.").format(n=n_heads)
             if power
             else _(
-                "{n} is not a power of two: first the slopes of the next lower power, then every other one of the next "
-                "higher."
+                "{n} is not a power of two: first come the slopes of the next lower power, then every other "
+                "slope of the next higher power."
             ).format(n=n_heads)
         )
     slopes = alibi_slopes(n_heads)
@@ -81,18 +81,21 @@ def show_alibi() -> None:
         page.figure(
             chart,
             "position-alibi",
-            _("What ALiBi adds to the score at a distance: a straight line a head, steep for some, flat for others."),
+            _("What ALiBi adds to the score at each distance: a straight line for each head, some steep, some flat."),
         )
     page.figure(
         comparison.slopes(
             slopes,
             1 << (n_heads.bit_length() - 1),
-            names=(_("the next lower power of two"), _("every other one of the next higher")),
+            names=(_("the next lower power of two"), _("every other slope of the next higher")),
             x_title=_("head"),
             y_title=_("slope m"),
         ),
         "position-alibi-slopes",
-        _("The slope of every head on a logarithmic scale; those of the next higher power of two in another colour."),
+        _(
+            "The slope of every head on a logarithmic scale. Slopes from the next higher power of two have another "
+            "colour."
+        ),
     )
     page.numbers_table(
         pd.DataFrame({_("head"): range(n_heads), _("slope"): slopes.numpy()}), "position-alibi", {_("slope"): "%.8f"}
@@ -110,7 +113,7 @@ def show_relative() -> None:
     with controls:
         n_buckets = widgets.slider("position.buckets", _("Buckets"), 2, 64, config.relative_buckets)
         max_distance = widgets.slider(
-            "position.max_distance", _("Largest distance told apart"), 8, 512, config.relative_max_distance, step=8
+            "position.max_distance", _("Largest distance distinguished"), 8, 512, config.relative_max_distance, step=8
         )
         length = widgets.slider("position.length", _("Positions shown"), 8, 512, 128, step=8)
         st.caption(_("Model of the learned bias: {name}").format(name=name))
@@ -128,13 +131,16 @@ def show_relative() -> None:
                 "position-buckets",
                 {_("bucket"): buckets},
                 _("bucket"),
-                _("The bucket of each distance: one each for near ones, wider and wider for far ones."),
+                _(
+                    "The bucket of each distance: one bucket for each small distance, and wider buckets for larger "
+                    "distances."
+                ),
             ),
             (
                 "position-relative",
                 {_("head {h}").format(h=head): learned[:, head] for head in range(config.n_heads)},
                 _("learned, added to the score"),
-                _("The bias each head has learned for every distance."),
+                _("The bias that each head has learned for every distance."),
             ),
         ):
             chart = theme.lines(distance, series, x_title=_("distance query − key (tokens)"), y_title=title, height=330)

@@ -97,7 +97,7 @@ def show() -> None:
             height=300,
         ),
         "position-dot",
-        _("Dot product of the chosen position's vector with every other: largest at itself, the same on both sides."),
+        _("Dot product of the chosen position's vector with every other: largest with itself, and symmetric."),
     )
     _add_or_concatenate()
     columns = np.arange(n_pairs)
@@ -120,7 +120,7 @@ def show() -> None:
 
 
 def _add_or_concatenate() -> None:
-    st.subheader(_("Added, not appended"), anchor=False)
+    st.subheader(_("Added, not concatenated"), anchor=False)
     name = model_with("sinusoidal")
     config = session.language_model(name).config
     tokens, ids = tokens_of(name)
@@ -134,9 +134,9 @@ def _add_or_concatenate() -> None:
     wide = replace(config, d_model=2 * width)  # heads and MLP stay as wide as they are
     st.markdown(
         _(
-            "Adding keeps the shape: [{s}, {d}] + [{s}, {d}] = [{s}, {d}]. Appending would give [{s}, {dd}], and every "
-            "matrix of the blocks that reads or writes these vectors would be twice as wide: the blocks' {now:,} "
-            "parameters would become {then:,}."
+            "Adding keeps the shape: [{s}, {d}] + [{s}, {d}] = [{s}, {d}]. Concatenating would give [{s}, "
+            "{dd}], and every matrix that reads or writes these vectors would be twice as wide: the blocks' "
+            "{now:,} parameters would become {then:,}."
         ).format(
             s=len(ids),
             d=width,
@@ -150,7 +150,7 @@ def _add_or_concatenate() -> None:
     pictures = {
         _("token vectors × √d_model"): scaled,
         _("+ positions"): added,
-        _("= what block 0 reads"): trace["blocks.0.resid_pre"].numpy(),
+        _("= input of block 0"): trace["blocks.0.resid_pre"].numpy(),
     }
     for number, (title, values) in enumerate(pictures.items()):
         chart = theme.heatmap(

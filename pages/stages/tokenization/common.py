@@ -57,11 +57,11 @@ def special_strings() -> str:
     """Let the reader choose what special strings in a text are, "text" or "control", and return it."""
     return widgets.choice(
         "special_strings",
-        _("Special strings are"),
+        _("Treat special strings"),
         ["text", "control"],
         "text",
         format_func={"text": _("text"), "control": _("control tokens")}.__getitem__,
-        help=_("The other pages, and the prompt above, always take them as text."),
+        help=_("The other pages and the prompt above always treat them as text."),
     )
 
 

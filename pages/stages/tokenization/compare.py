@@ -42,14 +42,15 @@ def show(lm: LanguageModel) -> None:
     """Draw the view; the model has no part in it."""
     st.markdown(
         _(
-            "The same text, cut by several vocabularies. A large vocabulary needs fewer tokens for a text, and a "
-            "larger table; what it was made for it cuts into words, what it hardly saw into bytes."
+            "The same text, split by several vocabularies. A larger vocabulary needs fewer tokens but a larger "
+            "embedding table. Text like that the vocabulary was built from becomes words; text it has hardly "
+            "seen becomes bytes."
         )
     )
     found = vocabularies.picker()
     text = source.choose()
     if not text or not found:
-        st.info(_("Choose a vocabulary and give it a text."))
+        st.info(_("Choose a vocabulary and enter a text."))
         link.stop()
     control = special_strings() == "control"
     examined = {name: vocabularies.examine(name, text, vocabulary, control) for name, vocabulary in found.items()}
@@ -62,12 +63,12 @@ def show(lm: LanguageModel) -> None:
     )
     st.caption(
         _(
-            "What stands above one another stands for the same bytes. An orange edge: this token begins inside a word. "
-            "Small numbers are ids, each of its own vocabulary."
+            "Tokens above one another stand for the same bytes. An orange edge means that the token begins "
+            "inside a word. Small numbers are ids, each from its own vocabulary."
         )
     )
     st.caption(
-        _("{n:,} characters, {n_bytes:,} bytes. Cut in {seconds:.2f} s, all vocabularies together.").format(
+        _("{n:,} characters, {n_bytes:,} bytes. Tokenized in {seconds:.2f} s by all vocabularies together.").format(
             n=len(text), n_bytes=len(text.encode()), seconds=sum(each.seconds for each in examined.values())
         )
     )
@@ -80,7 +81,7 @@ def show(lm: LanguageModel) -> None:
             colours=[colour(index) for index in range(len(examined))],
         ),
         "compare.characters",
-        _("Characters per token of each vocabulary on this text: the longer, the fewer tokens."),
+        _("Characters per token of each vocabulary on this text: a longer bar means fewer tokens."),
     )
     page.numbers_table(
         comparison_table(text, found, examined),
@@ -154,9 +155,9 @@ def comparison_table(text: str, found: Mapping[str, Vocabulary], examined: Mappi
                 _("characters per token"): measured.characters_per_token,
                 _("bytes per token"): measured.bytes_per_token,
                 _("words"): measured.words,
-                _("words broken"): len(measured.broken_words),
+                _("words split"): len(measured.broken_words),
                 _("characters split"): measured.split_characters,
-                _("broken words"): ", ".join(words) + ("…" if len(measured.broken_words) > _EXAMPLES else ""),
+                _("split words"): ", ".join(words) + ("…" if len(measured.broken_words) > _EXAMPLES else ""),
             }
         )
     return pd.DataFrame(lines)
@@ -176,12 +177,12 @@ def _start(text: str) -> int:
         st.session_state["tokenization.from"] = 0
     start = widgets.slider(
         "tokenization.from",
-        _("Drawn from character"),
+        _("Show from character"),
         0,
         last,
         0,
         step=WINDOW,
-        help=_("{n} characters are drawn; the numbers are of the whole text.").format(n=WINDOW),
+        help=_("{n} characters are drawn; the numbers are for the whole text.").format(n=WINDOW),
     )
     return start
 

@@ -85,8 +85,8 @@ def _chips(engine: Engine, found: ServerTokens) -> None:
     if all(token is not None for token in found.tokens):
         st.caption(
             _(
-                "Each chip: text, bytes in hexadecimal, id. ␣ is a space, ⏎ a new line. "
-                "A bracket holds the tokens that share one character."
+                "Each chip shows the text, the bytes in hexadecimal and the id. ␣ is a space, ⏎ a new line. A "
+                "bracket joins the tokens that share one character."
             )
         )
         tokens = [token or b"" for token in found.tokens]

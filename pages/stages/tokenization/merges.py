@@ -45,7 +45,7 @@ def show(lm: LanguageModel) -> None:
 
 def _merges(lm: LanguageModel, text: str) -> None:
     if len(text) > MAX_CHARACTERS:
-        st.caption(_("The first {n} characters of the prompt are replayed.").format(n=MAX_CHARACTERS))
+        st.caption(_("Only the first {n} characters of the prompt are replayed.").format(n=MAX_CHARACTERS))
         text = text[:MAX_CHARACTERS]
     first, steps = lm.tokenizer.first_pieces(text), lm.tokenizer.replay(text)
     st.markdown(_how(lm).format(n=len(lm.tokenizer.merges)))
@@ -64,20 +64,20 @@ def _merges(lm: LanguageModel, text: str) -> None:
             if lm.tokenizer.merges_bytes
             else _("Before the first merge: {pieces} characters."),
             step=_(
-                "Merge {step} of {steps}, rank {rank}: {left} + {right} → {joined}. {pieces} pieces. "
-                "Runners-up: {others}"
+                "Merge {step} of {steps}, rank {rank}: {left} + {right} → {joined}. {pieces} pieces. Other "
+                "candidates: {others}"
             ),
         ),
         notes=[{"others": _runners_up(each) or _("none")} for each in steps],
     )
     if not steps:
-        st.info(_("No pair of neighbours is in the list: the pieces stay as they are."))
+        st.info(_("No adjacent pair is in the list of merges, so the pieces stay as they are."))
     counts = [len(first), *(len(step.pieces) for step in steps)]
     joined = [f"{visible(s.pair[0])} + {visible(s.pair[1])} · {_('rank')} {s.rank}" for s in steps]
     page.figure(
         figures.pieces_left(counts, joined, x_title=_("merges done"), y_title=_("pieces"), step=step),
         "merges.pieces",
-        _("How many pieces are left after each merge: from {start} down to {end} tokens.").format(
+        _("The number of pieces after each merge: from {start} down to {end} tokens.").format(
             start=counts[0], end=counts[-1]
         ),
     )
@@ -91,7 +91,7 @@ def _merges(lm: LanguageModel, text: str) -> None:
                 _("joined"): [visible(b"".join(s.pair)) for s in steps],
                 _("joined (hex)"): [b"".join(s.pair).hex(" ") for s in steps],
                 _("pieces left"): counts[1:],
-                _("runners-up (rank)"): [_runners_up(s) for s in steps],
+                _("other candidates (rank)"): [_runners_up(s) for s in steps],
             }
         ),
         "merges",
@@ -103,15 +103,15 @@ def _how(lm: LanguageModel) -> str:
     """Return what this model's tokenizer does, with a place for the number of its merges."""
     if lm.tokenizer.merges_bytes:
         return _(
-            "Training put {n:,} pairs of pieces in order. The text starts as single bytes; of all neighbours, the pair "
-            "that was learned first (the lowest rank) is joined, wherever it occurs, until no pair is in the list. The "
-            "runners-up are the pairs that could have been joined at that moment, and had to wait."
+            "Training learned {n:,} merges, in order. The text starts as single bytes. Of all adjacent pairs, "
+            "the one learned first (the lowest rank) is joined wherever it occurs, until no pair is in the "
+            "list. The other candidates are the pairs that could also have been joined at this step."
         )
     return _(
-        "This vocabulary lists tokens, not pairs: two neighbours may be joined when their union is a token, and the "
-        "union that comes first in the vocabulary's order goes first; {n:,} pairs in that order, the rank. The text "
-        "starts as single characters, one that the vocabulary lacks as its bytes. The runners-up are the pairs that "
-        "could have been joined at that moment, and had to wait."
+        "This vocabulary lists tokens, not pairs. Two adjacent pieces may be joined if the result is a token, "
+        "and the result that comes first in the vocabulary is joined first. This gives {n:,} pairs with a "
+        "rank. The text starts as single characters; a character that is not in the vocabulary starts as "
+        "bytes. The other candidates are the pairs that could also have been joined at this step."
     )
 
 

@@ -35,9 +35,9 @@ def show(lm: LanguageModel) -> None:
     found = session.require_tokens()
     st.markdown(
         _(
-            "Give every token another id at random, and move its row of the embedding (and of the head) along: "
-            "the model computes the same. Change the ids without moving the rows, and each id picks the row of "
-            "another token."
+            "Give every token a random new id and move its row of the embedding (and of the head) with it: the "
+            "model computes the same result. Change the ids without moving the rows, and each id selects the "
+            "row of another token."
         )
     )
     controls, picture = page.workbench()
@@ -49,8 +49,8 @@ def show(lm: LanguageModel) -> None:
     with controls:
         st.markdown(
             _(
-                "Largest difference of a logit, over all {n:,} tokens at the last position: **{moved}** when the rows "
-                "moved along, **{unmoved}** when the ids alone changed."
+                "Largest difference of a logit, over all {n:,} tokens at the last position: **{moved}** if the "
+                "rows are moved too, **{unmoved}** if only the ids change."
             ).format(
                 n=len(before),
                 moved=f"{(moved - before).abs().max().item():.3g}",
@@ -62,7 +62,7 @@ def show(lm: LanguageModel) -> None:
     with picture:
         if len(drawn) < len(before):
             st.caption(
-                _("{n:,} of the {size:,} tokens are drawn: the {most} most probable, the others evenly spaced.").format(
+                _("{n:,} of the {size:,} tokens are drawn: the {most} most probable, and others evenly spaced.").format(
                     n=len(drawn), size=len(before), most=MOST_PROBABLE
                 )
             )
@@ -72,13 +72,16 @@ def show(lm: LanguageModel) -> None:
                 moved[drawn],
                 unmoved[drawn],
                 labels,
-                moved_name=_("rows moved along"),
-                unmoved_name=_("ids alone changed"),
+                moved_name=_("rows moved too"),
+                unmoved_name=_("only ids changed"),
                 x_title=_("logit before"),
                 y_title=_("logit after"),
             ),
             "names.logits",
-            _("Each token's logit after renaming against before: on the diagonal when the rows moved along."),
+            _(
+                "The logit of each token before and after renumbering. The points lie on the diagonal if the rows "
+                "are moved too."
+            ),
         )
     st.caption(_("The prompt's tokens, then the five most probable next tokens"))
     top = distribution.top(before, 5).ids.tolist()
@@ -87,19 +90,19 @@ def show(lm: LanguageModel) -> None:
         pd.DataFrame(
             {
                 _("token"): [visible(lm.tokenizer.token_bytes(i)) for i in rows],
-                _("what"): [_("prompt")] * len(found.ids) + [_("next token")] * len(top),
+                _("item"): [_("prompt")] * len(found.ids) + [_("next token")] * len(top),
                 _("old id"): rows,
                 _("new id"): [int(new_id[i]) for i in rows],
                 _("logit before"): [before[i].item() for i in rows],
-                _("logit after, rows moved along"): [moved[i].item() for i in rows],
-                _("logit after, ids alone changed"): [unmoved[i].item() for i in rows],
+                _("logit after, rows moved too"): [moved[i].item() for i in rows],
+                _("logit after, only ids changed"): [unmoved[i].item() for i in rows],
             }
         ),
         "renamed-ids",
         {
             _("logit before"): "logit",
-            _("logit after, rows moved along"): "logit",
-            _("logit after, ids alone changed"): "logit",
+            _("logit after, rows moved too"): "logit",
+            _("logit after, only ids changed"): "logit",
         },
     )
     _against_embedding(lm, len(found.ids))
@@ -123,7 +126,7 @@ def _three(lm: LanguageModel, ids: Tensor, seed: int) -> tuple[Tensor, Tensor, T
     asked = (lm.name, tuple(ids.tolist()), seed)
     last = st.session_state.get(_LAST)
     if last is None or last[0] != asked:
-        with st.spinner(_("Giving every token another id …")):
+        with st.spinner(_("Renumbering every token …")):
             new_id = random_permutation(lm.config.vocab_size, seed)
             before = session.logits(ids.tolist())[-1]
             with session.forward_lock():
@@ -151,7 +154,7 @@ def _against_embedding(lm: LanguageModel, length: int) -> None:
                     _("ids [S], here S = {n}").format(n=length),
                     _("{n:,} merges of a fixed list").format(n=len(lm.tokenizer.merges)),
                     "0",
-                    _("no: it is made before training and stays as it is"),
+                    _("no: it is made before training and does not change"),
                 ],
                 _("Embedding"): [
                     _("ids [S], here S = {n}").format(n=length),

@@ -20,11 +20,11 @@ titles = {
     "tokens": _("Tokens"),
     "compare": _("Several vocabularies"),
     "merges": _("Merges"),
-    "train": _("Train one"),
+    "train": _("Train a vocabulary"),
     "vocabulary": _("The vocabulary"),
     "special": _("Special strings"),
-    "whose": _("Whose ids"),
-    "names": _("An id is a name"),
+    "whose": _("Ids of two vocabularies"),
+    "names": _("An id is only a name"),
 }
 
 
@@ -40,8 +40,8 @@ if (served := engines.chosen()) is not None:
 page.header(
     _("Tokenization"),
     _(
-        "A tokenizer cuts the text's bytes into pieces of its vocabulary. "
-        "The model is given the ids of these pieces and nothing else."
+        "A tokenizer splits the bytes of the text into pieces from its vocabulary. The model receives only the "
+        "ids of these pieces."
     ),
 )
 tokenizer = session.language_model().tokenizer
@@ -62,7 +62,7 @@ page.equation(
 link.fragment(show)
 page.try_next(
     page.Suggestion(
-        _("An emoji of four bytes, and a rare character of three: which tokens share it?"),
+        _("An emoji of four bytes and a rare character of three: which tokens make them up?"),
         "tokenization",
         {"prompt": "我喜欢😊和龘", "tokenization.view": "tokens"},
     ),
@@ -71,5 +71,5 @@ page.try_next(
         "tokenization",
         {"prompt": "今天天气", "tokenization.view": "merges", "merge_step": 0},
     ),
-    page.Suggestion(_("Each id picks one row of a table: the embedding"), "embedding"),
+    page.Suggestion(_("Each id selects one row of a table: the embedding"), "embedding"),
 )

@@ -20,11 +20,12 @@ def round_trips(
     text: str, start: int, window: int, found: Mapping[str, Vocabulary], examined: Mapping[str, Examined]
 ) -> None:
     """Draw the table: what each vocabulary adds and loses on a text, and the places where."""
-    st.subheader(_("Does the text come back?"), anchor=False)
+    st.subheader(_("Is the text restored?"), anchor=False)
     st.markdown(
         _(
-            "Decoding the ids should give the text back, to the last byte. A vocabulary that normalises (small "
-            "letters, accents removed, wide forms made narrow) or that has an unknown token loses a part for good."
+            "Decoding the ids should restore the text, down to the last byte. Some vocabularies lose a part of "
+            "the text for good: those that normalise it (lower case, accents removed, full-width forms "
+            "narrowed) and those with an unknown token."
         )
     )
     part = text[start : start + window]
@@ -37,8 +38,8 @@ def round_trips(
         lines.append(
             {
                 _("vocabulary"): title(name),
-                _("comes back"): "✓" if whole else "✗ " + _("not the same text"),
-                _("put in front"): " ".join(
+                _("restored"): "✓" if whole else "✗ " + _("not the same text"),
+                _("added in front"): " ".join(
                     visible(vocabulary.token_bytes(i)) for i in cuts.ids[: cuts.n_added].tolist()
                 ),
                 _("normalised to"): _("unchanged") if read == part else visible(read),
@@ -53,7 +54,7 @@ def round_trips(
     if "gemma-3-270m" in found:
         st.caption(
             _(
-                "Gemma's file writes a space as ▁; decoding turns it back, so nothing is lost, unless the text has a ▁ "
-                "of its own."
+                "Gemma's vocabulary writes a space as ▁ and decoding turns it back, so nothing is lost, unless "
+                "the text itself contains a ▁."
             )
         )

@@ -30,13 +30,13 @@ for each in found.best:
 def show(name: str, text: str) -> None:
     """Draw the view."""
     if len(text) > MAX_CHARACTERS:
-        st.caption(_("The first {n} characters of the prompt are cut.").format(n=MAX_CHARACTERS))
+        st.caption(_("Only the first {n} characters of the prompt are tokenized.").format(n=MAX_CHARACTERS))
         text = text[:MAX_CHARACTERS]
     st.markdown(
         _(
-            "This vocabulary has no merges: each piece has a score, the ln of its probability. A way to cut the text "
-            "is as probable as the product of its pieces, so the scores add up; the highest sum wins. Few long pieces "
-            "beat many short ones, unless they are rare."
+            "This vocabulary has no merges. Each piece has a score, the logarithm of its probability. The "
+            "probability of a segmentation is the product over its pieces, so the scores add up, and the "
+            "highest sum wins. A few long pieces beat many short ones, unless they are rare."
         )
     )
     try:
@@ -49,7 +49,7 @@ def show(name: str, text: str) -> None:
     n = widgets.slider("merges.ways", _("Segmentations shown"), 2, 8, 4)
     found = vocabulary.segment(text, n)
     if not found.best or not found.best[0].pieces:
-        st.info(_("No pieces of this vocabulary make up this text."))
+        st.info(_("The pieces of this vocabulary cannot make up this text."))
         return
     shares = [math.exp(each.score - found.total) for each in found.best]
     compare.rows(
@@ -68,8 +68,9 @@ def show(name: str, text: str) -> None:
     )
     st.caption(
         _(
-            "The winner is in the first row, which is what encoding gives. Small numbers are scores; their sum is "
-            "ln P. Percent: the part of the probability of all {n:,} ways to cut this text together."
+            "The first row is the best segmentation, which is what encoding gives. Small numbers are scores; "
+            "their sum is ln P. The percentage is the share of the total probability of all {n:,} "
+            "segmentations."
         ).format(n=found.count)
     )
     names = [str(number) for number in range(1, len(shares) + 1)]
@@ -85,7 +86,7 @@ def show(name: str, text: str) -> None:
             colours=[*(colour(row) for row in range(len(shares))), theme.REMOVED][: len(names)],
         ),
         "scores.shares",
-        _("How much of the probability the best segmentations have, and all others together."),
+        _("The share of the probability of the best segmentations, and of all others together."),
     )
     page.numbers_table(
         pd.DataFrame(
@@ -94,7 +95,7 @@ def show(name: str, text: str) -> None:
                 _("pieces"): [" | ".join(visible(piece.text) for piece in each.pieces) for each in found.best],
                 _("number of pieces"): [len(each.pieces) for each in found.best],
                 "ln P": [each.score for each in found.best],
-                _("behind the winner"): behind,
+                _("difference from the best"): behind,
                 _("probability among all segmentations"): shares,
                 "ids": [", ".join(str(piece.token_id) for piece in each.pieces) for each in found.best],
             }
@@ -102,7 +103,7 @@ def show(name: str, text: str) -> None:
         "segmentations",
         {
             "ln P": "logit",
-            _("behind the winner"): "logit",
+            _("difference from the best"): "logit",
             _("probability among all segmentations"): "probability",
         },
     )

@@ -47,8 +47,8 @@ def show(lm: LanguageModel) -> None:
     index = _index(lm.name, lm.tokenizer)
     st.markdown(
         _(
-            "All {n:,} tokens of {model}. Each is a run of bytes that was frequent in the text the vocabulary was made "
-            "from: what is in it tells what that text was."
+            "All {n:,} tokens of {model}. Each is a sequence of bytes that was frequent in the text the "
+            "vocabulary was built from, so the vocabulary shows what that text was like."
         ).format(n=len(index.tokens), model=markdown_literal(lm.name))
     )
     lists = {
@@ -71,9 +71,9 @@ def _search(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], str]:
     kinds = {"text": _("text"), "bytes": _("bytes (hex)"), "id": "id"}
     hows = {"contains": _("contains"), "begins": _("begins with"), "is": _("is")}
     with left:
-        query = widgets.text("vocabulary.query", _("Search"), "天", max_chars=80, help=_("A space counts: try “ the”."))
+        query = widgets.text("vocabulary.query", _("Search"), "天", max_chars=80, help=_("Spaces matter: try “ the”."))
     with middle:
-        kind = widgets.choice("vocabulary.by", _("This is"), list(kinds), "text", format_func=kinds.__getitem__)
+        kind = widgets.choice("vocabulary.by", _("Input is"), list(kinds), "text", format_func=kinds.__getitem__)
     with right:
         how = widgets.choice("vocabulary.how", _("The token"), list(hows), "contains", format_func=hows.__getitem__)
     found: list[int] = []
@@ -85,9 +85,9 @@ def _search(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], str]:
             found = index.search(wanted, how)
     except ValueError:
         st.info(
-            _("This is no id: give a whole number from 0 to {last:,}.").format(last=len(index.tokens) - 1)
+            _("This is not an id. Enter a whole number from 0 to {last:,}.").format(last=len(index.tokens) - 1)
             if kind == "id"
-            else _("These are no bytes in hexadecimal: give pairs of digits, such as e5 a4 a9.")
+            else _("These are not bytes in hexadecimal. Enter pairs of digits, such as e5 a4 a9.")
         )
         return [], "[]"
     st.markdown(_("**{n:,}** of {total:,} tokens.").format(n=len(found), total=len(index.tokens)))
@@ -111,13 +111,17 @@ def _by_script(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], st
     chart.update_traces(
         text=[f"{n:,} · {n / len(index.tokens):.1%}" for n in values], hovertemplate="%{customdata}: %{text}"
     )
-    page.figure(chart, "vocabulary.scripts", _("How many tokens of the vocabulary are of each script."))
+    page.figure(chart, "vocabulary.scripts", _("The number of tokens in each script."))
     return index.of_script(script), f"index.of_script({script!r})"
 
 
 def _special(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], str]:
     found = sorted(lm.tokenizer.special_tokens.values())
-    st.markdown(_("**{n:,}** special tokens: no text becomes one of them unless it is asked to.").format(n=len(found)))
+    st.markdown(
+        _("**{n:,}** special tokens: ordinary text never becomes one of them, unless you choose so.").format(
+            n=len(found)
+        )
+    )
     return found, f"sorted(lmcore.load({lm.name!r}).tokenizer.special_tokens.values())"
 
 
@@ -136,13 +140,13 @@ def _results(lm: LanguageModel, index: VocabularyIndex, found: list[int]) -> Non
         on_select=lambda number: st.session_state.update({"vocabulary.token": shown[number]}),
     )
     follow(
-        _("Follow {token} (id {token_id}) to its neighbours in the embedding").format(
+        _("See the neighbours of {token} (id {token_id}) in the embedding").format(
             token=markdown_literal(index.tokens[chosen]), token_id=chosen
         ),
         {"table.view": "neighbours", "token": chosen},
     )
     if len(found) > _ROWS:
-        st.caption(_("The table has the first {n:,}.").format(n=_ROWS))
+        st.caption(_("The table lists the first {n:,}.").format(n=_ROWS))
     rows = found[:_ROWS]
     page.numbers_table(
         pd.DataFrame(

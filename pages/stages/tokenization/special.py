@@ -35,7 +35,7 @@ def show(lm: LanguageModel) -> None:
     text = widgets.text("special_text", _("Text"), f"x{first}y", max_chars=MAX_CHARACTERS)
     found = lm.tokenizer.encode(text, special_tokens=special_strings() == "control")
     if not found.ids:
-        st.info(_("There is no text here; type some."))
+        st.info(_("There is no text here. Type some."))
     token_groups(
         found.tokens,
         found.ids,
@@ -53,13 +53,13 @@ def _what(special: Mapping[str, int]) -> str:
     named = [f"{markdown_literal(name)} (id {token_id})" for name, token_id in islice(special.items(), MAX_NAMED)]
     if len(special) == 1:
         return _(
-            "{special} is a control token: it marks where a text ends. When a reader types the same characters "
-            "they must stay text, or whoever writes a prompt could end it. Switch, and compare."
+            "{special} is a control token: it marks where a text ends. When a user types the same characters, "
+            "they must stay text; otherwise the author of a prompt could end the text. Switch and compare."
         ).format(special=named[0])
     if len(special) > MAX_NAMED:
         named.append(_("and {n:,} more, listed under “The vocabulary”").format(n=len(special) - MAX_NAMED))
     return _(
-        "This vocabulary has {n:,} control tokens, which mark where a text or a turn begins and ends, or wait for a "
-        "use: {special}. When a reader types the same characters they must stay text, or whoever writes a prompt could "
-        "end it. Switch, and compare."
+        "This vocabulary has {n:,} control tokens, which mark where a text or a turn begins and ends, or are "
+        "reserved: {special}. When a user types the same characters, they must stay text; otherwise the author "
+        "of a prompt could end the text. Switch and compare."
     ).format(n=len(special), special=", ".join(named))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from lmcore import Encoding, LanguageModel
 from pages.common import link, page
-from pages.common.text import _, markdown_literal
+from pages.common.text import _, markdown_literal, ngettext
 from pages.live.token_groups import token_groups
 from pages.stages.tokenization.common import drawn_groups, follow, require_text, token_table
 
@@ -34,8 +34,8 @@ def show(lm: LanguageModel) -> None:
     selected = found.n_added if st.session_state["position"] is None else st.session_state["position"]  # the first own
     st.caption(
         _(
-            "Each chip: text, bytes in hexadecimal, id. ␣ is a space, ⏎ a new line. "
-            "A bracket holds the tokens that share one character."
+            "Each chip shows the text, the bytes in hexadecimal and the id. ␣ is a space, ⏎ a new line. A "
+            "bracket joins the tokens that share one character."
         )
     )
     token_groups(
@@ -49,7 +49,7 @@ def show(lm: LanguageModel) -> None:
     )
     _details(found, selected)
     follow(
-        _("Follow {token} (token {position}) to its row of the embedding").format(
+        _("See the row of {token} (token {position}) in the embedding").format(
             token=markdown_literal(found.tokens[selected]), position=selected
         ),
         {"table.view": "lookup", "position": selected},
@@ -73,7 +73,11 @@ def _sizes(found: Encoding) -> None:
             st.metric(name, value, width="content")
     if found.n_added:
         added = " ".join(markdown_literal(token) for token in found.tokens[: found.n_added])
-        st.caption(_("The model expects {token} in front of a text; it is not counted per token.").format(token=added))
+        st.caption(
+            _("The model expects {token} in front of a text. It is not counted in the averages per token.").format(
+                token=added
+            )
+        )
 
 
 def _details(found: Encoding, position: int) -> None:
@@ -81,17 +85,22 @@ def _details(found: Encoding, position: int) -> None:
     try:
         token.decode()
     except UnicodeDecodeError:
-        whole = _("It is only a part of {characters}: no text by itself.")
+        whole = _("It is only a part of {characters}, not a text by itself.")
     else:
         whole = _("It is {characters} in the text.")
-    sentence = _("Token {position}: id {token_id}, bytes {hex}, characters {start} to {end} of the text.")
+    n = end - start
+    sentence = ngettext(
+        "Token {position}: id {token_id}, bytes {hex}, {n} character of the text, from offset {start}.",
+        "Token {position}: id {token_id}, bytes {hex}, {n} characters of the text, from offset {start}.",
+        n,
+    )
     st.markdown(
         sentence.format(
             position=position,
             token_id=f"**{found.ids[position]}**",
             hex=f"`{token.hex(' ')}`",
+            n=n,
             start=start,
-            end=end,
         )
         + " "
         + whole.format(characters=markdown_literal(found.text[start:end]))
@@ -102,12 +111,12 @@ def _round_trip(lm: LanguageModel, found: Encoding) -> None:
     given, back = found.text.encode(), lm.tokenizer.decode_bytes(found.ids[found.n_added :])
     equal = sum(a == b for a, b in zip(given, back, strict=False))
     if given == back:
-        sentence = _("Round trip: decoding the ids gives the text back, {n:,} of {n:,} bytes equal.")
+        sentence = _("Round trip: decoding the ids restores the text; {n:,} of {n:,} bytes are equal.")
         st.markdown("✓ " + sentence.format(n=len(back)))
     else:
         st.markdown(
             "✗ "
-            + _("Round trip: {n:,} bytes went in, {back:,} came back, {equal:,} of them equal.").format(
+            + _("Round trip: {n:,} bytes went in and {back:,} came back; {equal:,} of them are equal.").format(
                 n=len(given), back=len(back), equal=equal
             )
         )

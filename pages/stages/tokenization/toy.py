@@ -30,7 +30,7 @@ def show(lm: LanguageModel) -> None:
     st.markdown(
         _(
             "An id means nothing without its vocabulary. On the left is a **toy word-level vocabulary** of six "
-            "entries, made for this page: no model uses it. On the right is the vocabulary of {model}."
+            "entries, made for this page; no model uses it. On the right is the vocabulary of {model}."
         ).format(model=markdown_literal(lm.name))
     )
     controls, results = page.workbench()
@@ -38,11 +38,11 @@ def show(lm: LanguageModel) -> None:
         text = widgets.text("toy_text", _("Text"), "我喜欢猫", max_chars=MAX_CHARACTERS)
         length = widgets.slider(
             "toy_length",
-            _("Fill up to this length with PAD"),
+            _("Pad to this length with PAD"),
             0,
             8,
             0,
-            help=_("Texts of a batch must be equally long."),
+            help=_("The texts of a batch must have the same length."),
         )
         st.dataframe(
             pd.DataFrame({"id": list(TOY_VOCABULARY.values()), _("toy entry"): list(TOY_VOCABULARY)}), hide_index=True
@@ -52,7 +52,7 @@ def show(lm: LanguageModel) -> None:
     words = {token_id: word for word, token_id in TOY_VOCABULARY.items()}
     with results:
         if not text:
-            st.info(_("There is no text here; type some."))
+            st.info(_("There is no text here. Type some."))
         left, right = st.columns(2)
         with left:
             st.caption(_("Toy vocabulary (words)"))
@@ -77,8 +77,8 @@ def show(lm: LanguageModel) -> None:
         n_unknown = toy_ids.count(TOY_VOCABULARY["UNK"])
         st.markdown(
             _(
-                "The toy knows four words. UNKs here: {n}; what stood in their place is lost. Byte-level BPE "
-                "has no UNK: what it has no piece for, it spells in bytes."
+                "The toy vocabulary knows four words. There are {n} UNKs here; the text they replace is lost. "
+                "Byte-level BPE has no UNK: it spells unknown text in bytes."
             ).format(n=n_unknown)
         )
     page.numbers_table(_both(toy_ids, words, found.ids, [visible(token) for token in found.tokens]), "whose-ids")

@@ -33,9 +33,9 @@ def show(lm: LanguageModel) -> None:
     """Draw the view; the model has no part in it."""
     st.markdown(
         _(
-            "Training a BPE vocabulary is counting: of all pairs of neighbours in the text, the most frequent becomes "
-            "a token of its own, again and again. It begins with 256 tokens, the bytes. Move the slider and watch the "
-            "vocabulary grow and the text shrink; or paste a text of your own and see other words become tokens."
+            "Training a BPE vocabulary means counting: the most frequent pair of adjacent pieces becomes a new "
+            "token, again and again. It begins with 256 tokens, one for each byte. Move the slider to see the "
+            "vocabulary grow and the text shrink, or paste your own text to see which words become tokens."
         )
     )
     text = source.pasted(trained.TEXT, trained.sample(), MAX_CHARACTERS)
@@ -44,7 +44,7 @@ def show(lm: LanguageModel) -> None:
     if run.progress.state == "stopped":
         st.info(_("Stopped after {n:,} merges; what was learned is shown.").format(n=len(learned)))
     if not learned:
-        st.info(_("No pair of neighbours occurs twice in this text: there is nothing to learn. Paste a longer one."))
+        st.info(_("No adjacent pair occurs twice in this text, so there is nothing to learn. Paste a longer text."))
         link.stop()
     _show_learned(text, learned)
 
@@ -63,9 +63,9 @@ def _show_learned(text: str, learned: list[LearnedMerge]) -> None:
         notes=[{"count": each.count, "tokens": each.n_tokens, "size": 256 + i} for i, each in enumerate(learned, 1)],
         wording=Wording(
             label=_("Merges learned"),
-            start=_("No merge yet: 256 tokens, the bytes. The beginning of the text:"),
+            start=_("No merge yet: 256 tokens, one for each byte. The beginning of the text:"),
             step=_(
-                "Merge {step}: {left} + {right} → {joined}, side by side {count} times. {size} tokens in the "
+                "Merge {step}: {left} + {right} → {joined}, adjacent {count} times. {size} tokens in the "
                 "vocabulary, {tokens} in the text. The beginning of the text:"
             ),
         ),
@@ -80,14 +80,15 @@ def _show_learned(text: str, learned: list[LearnedMerge]) -> None:
             step=n,
         ),
         "train.tokens",
-        _("How many tokens the training text is after each merge: from {start} bytes down to {end} tokens.").format(
-            start=counts[0], end=counts[-1]
-        ),
+        _(
+            "The number of tokens in the training text after each merge: from {start} bytes down to {end} tokens."
+        ).format(start=counts[0], end=counts[-1]),
     )
     st.caption(
-        _("{words:,} words of {distinct:,} kinds. After {n} merges a token holds {size:.3f} bytes on average.").format(
-            words=len(words), distinct=len(set(words)), n=n, size=n_bytes / counts[n]
-        )
+        _(
+            "{words:,} words, {distinct:,} of them different. After {n} merges a token holds {size:.3f} bytes on "
+            "average."
+        ).format(words=len(words), distinct=len(set(words)), n=n, size=n_bytes / counts[n])
     )
     _compare(pairs[:n])
     page.numbers_table(
@@ -97,7 +98,7 @@ def _show_learned(text: str, learned: list[LearnedMerge]) -> None:
                 _("left"): [visible(each.pair[0]) for each in learned],
                 _("right"): [visible(each.pair[1]) for each in learned],
                 _("joined"): [visible(b"".join(each.pair)) for each in learned],
-                _("times side by side"): [each.count for each in learned],
+                _("times adjacent"): [each.count for each in learned],
                 _("tokens of the text"): [each.n_tokens for each in learned],
             }
         ),
@@ -108,11 +109,11 @@ def _show_learned(text: str, learned: list[LearnedMerge]) -> None:
 
 def _compare(pairs: list[tuple[bytes, bytes]]) -> None:
     """Draw the prompt in the vocabulary of these merges beside others."""
-    st.subheader(_("On the prompt, beside others"), anchor=False)
+    st.subheader(_("Compare with others on the prompt"), anchor=False)
     prompt = session.prompt()[: compare.WINDOW]
     others = vocabularies.picker()
     if not prompt:
-        st.info(_("There is no text here; type some."))
+        st.info(_("There is no text here. Type some."))
         return
     found = {vocabularies.TRAINED: OfTokenizer(tokenizer_of(pairs)), **others}
     examined = {name: vocabularies.examine(name, prompt, vocabulary) for name, vocabulary in found.items()}

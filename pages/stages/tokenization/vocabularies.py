@@ -94,12 +94,12 @@ def picker() -> dict[str, Vocabulary]:
         max_selections=MOST,
         persist_state="session",
         help=_(
-            "Beside these, every tokenizer.json and GGUF file in the folder that the environment variable "
+            "Also available: every tokenizer.json and GGUF file in the folder that the environment variable "
             "GLASS_BOX_LM_MODELS names."
         ),
     )
     if link.replaced(_KEY) is not None:
-        st.text(_("Some vocabularies of this link are not here and were left out."))
+        st.text(_("Some vocabularies in this link are not available here and were left out."))
     missing = [title(name) for name, there in known.items() if not there]
     if missing:
         st.caption(_("Not installed: {names}.").format(names=", ".join(missing)))

@@ -22,7 +22,7 @@ def sentence() -> tuple[str, list[int]]:
         ["example", "prompt"],
         "example",
         format_func={"example": "… → 黑便", "prompt": _("my prompt")}.__getitem__,
-        help=_("The last token is the one to be predicted from those before it."),
+        help=_("The last token is predicted from the tokens before it."),
     )
     if source == "prompt":
         text, found = session.prompt(), session.require_tokens(2)
@@ -30,7 +30,7 @@ def sentence() -> tuple[str, list[int]]:
         text, found = EXAMPLE, session.encoding(EXAMPLE)
     ids = list(found.ids)
     if len(ids) < 2:
-        st.info(_("This model's tokenizer makes one token of the example; type a longer prompt."))
+        st.info(_("This model's tokenizer turns the example into a single token. Type a longer prompt."))
         link.stop()
     before = b"".join(found.tokens[:-1])
     st.markdown(f"{markdown_literal(before)} → {markdown_literal(found.tokens[-1])}")
@@ -43,8 +43,8 @@ def require_memory(lm: LanguageModel) -> None:
     if free is not None and needed > free:
         st.info(
             _(
-                "A gradient of {name} and a copy that moves need about {needed:.1f} GB beside the model; {free:.1f} GB "
-                "are free on this machine. Choose a smaller model above."
+                "The gradient of {name} and an updated copy need about {needed:.1f} GB in addition to the "
+                "model; {free:.1f} GB are free on this machine. Choose a smaller model above."
             ).format(name=markdown_literal(visible(lm.name)), needed=needed / 1e9, free=free / 1e9)
         )
         link.stop()
@@ -53,5 +53,8 @@ def require_memory(lm: LanguageModel) -> None:
 def last_only_switch() -> bool:
     """Let the reader choose whether the last token alone is scored."""
     return widgets.toggle(
-        "training.last_only", _("Score the last token only"), True, help=_("Off: every token is predicted and scored.")
+        "training.last_only",
+        _("Score the last token only"),
+        True,
+        help=_("When off, every token is predicted and scored."),
     )

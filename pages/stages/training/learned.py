@@ -67,8 +67,8 @@ def _map(run: Run, index: int, at: int) -> None:
     )
     st.caption(
         _(
-            "After {n} steps: the rows of the {tokens} tokens that occur, along the two directions of largest spread, "
-            "turned to match the map before. For nearness read the list."
+            "After {n} steps: the rows of the {tokens} tokens that occur, projected on the two directions of "
+            "largest variance and rotated to match the previous map. For distances, read the list."
         ).format(n=at, tokens=f"{len(run.shown):,}")
     )
 
@@ -92,4 +92,4 @@ def _neighbours(run: Run, progress: Progress, index: int, token: int) -> None:
             }
         )
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="training-neighbours")
-    st.caption(_("Nearest by cosine in all dimensions, among the tokens that occur; the latest on top."))
+    st.caption(_("Nearest tokens by cosine in all dimensions, among the tokens that occur. The latest step is on top."))

@@ -58,13 +58,13 @@ def show() -> None:
             _buttons(run, settings, reading)
     with picture:
         if st.session_state.get(_PROBLEM):
-            st.info(_("This text cannot be trained on."))
+            st.info(_("The model cannot be trained on this text."))
             st.code(st.session_state[_PROBLEM], language=None, wrap_lines=True)
         if run is None:
             st.info(
                 _(
-                    "Nothing has been trained yet. Press Start: the model begins with random numbers, and the curves, "
-                    "its words and the map of its tokens appear here while it learns."
+                    "Nothing has been trained yet. Press Start: the model begins with random numbers. The "
+                    "curves, the text it generates and the map of its tokens appear here while it learns."
                 )
             )
         else:
@@ -78,7 +78,7 @@ def _choose_text() -> Reading:
     """Let the reader choose what is read."""
     source = widgets.select(
         "training.text",
-        _("It reads"),
+        _("Training text"),
         ["world", "own"],
         "world",
         format_func={"world": _("the small world"), "own": _("my text")}.__getitem__,
@@ -93,7 +93,7 @@ def _choose_text() -> Reading:
         height=180,
         max_chars=MAX_CHARACTERS,
         persist_state="session",
-        help=_("The last tenth is held out: the model never trains on it."),
+        help=_("The last tenth of the text is held out: the model is not trained on it."),
     )
     units = widgets.select(
         "training.units",
@@ -110,11 +110,14 @@ def _choose(reading: Reading) -> TrialSettings:
     settings = TrialSettings(
         d_model=widgets.slider("training.d_model", "d_model", 16, WIDEST, 40, step=8),
         tie_embeddings=widgets.toggle(
-            "training.tied", _("Tied"), True, help=_("One matrix for the embedding and the head, or two.")
+            "training.tied",
+            _("Tied"),
+            True,
+            help=_("One shared matrix for the embedding and the head, or two matrices."),
         ),
         position_encoding=widgets.select("training.encoding", _("Position encoding"), ENCODINGS, "rope"),
         learning_rate=widgets.select("training.rate", _("Highest learning rate"), RATES, 0.01),
-        batch_size=widgets.slider("training.batch", _("Batch (windows of 64 tokens)"), 4, 32, 16, step=4),
+        batch_size=widgets.slider("training.batch", _("Batch size (windows of 64 tokens)"), 4, 32, 16, step=4),
         steps=widgets.slider("training.steps", _("Steps"), 50, MOST_STEPS, 400, step=50),
         seed=widgets.number("training.seed", _("Seed"), 0, 999_999, 1, step=1),
     )

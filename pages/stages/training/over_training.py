@@ -58,8 +58,9 @@ def show() -> None:
         )
         st.caption(
             _(
-                "On record: two trainings on the small world that differ in the tie alone (d_model {width}, {steps} "
-                "steps, seed {seed}), measured on held-out text. Train one yourself, and it is drawn beside them."
+                "Recorded: two trainings on the small world that differ only in tying (d_model {width}, "
+                "{steps} steps, seed {seed}), measured on held-out text. Train a model yourself to add it to "
+                "the figure."
             ).format(width=settings.d_model, steps=settings.steps, seed=settings.seed)
         )
     values = {name: found.whole if row < 0 else found.rows[row] for name, found in histories.items()}
@@ -74,7 +75,10 @@ def show() -> None:
                 signed=True,
             ),
             "training-cosines",
-            _("The cosine of the two parts of the gradient over the steps, tied and untied, on both sides of 0."),
+            _(
+                "The cosine of the two parts of the gradient at each step, tied and untied. It may be positive or "
+                "negative."
+            ),
         )
         page.figure(
             figures.over_training(
@@ -88,7 +92,7 @@ def show() -> None:
                 y_title=_("norm of the part"),
             ),
             "training-norms",
-            _("The norms of both parts over the steps, tied and untied."),
+            _("The norms of both parts at each step, tied and untied."),
         )
     page.numbers_table(
         pd.DataFrame(
@@ -110,21 +114,21 @@ def show() -> None:
 
 
 def _sparse() -> None:
-    st.subheader(_("How few rows a batch looks up"), anchor=False)
+    st.subheader(_("How few rows a batch uses"), anchor=False)
     tokenizer, config = lmcore.builtin.tokenizer(), lmcore.builtin.configs()[lmcore.builtin.DEFAULT]
     controls, picture = page.workbench()
     with controls:
-        n_windows = widgets.slider("training.windows", _("Batch (windows of 64 tokens)"), 1, 64, 16)
+        n_windows = widgets.slider("training.windows", _("Batch size (windows of 64 tokens)"), 1, 64, 16)
     (ids,) = itertools.islice(SmallWorldText(tokenizer).batches(1, n_windows), 1)
     counts = rows_touched(ids[:, :WINDOW])
     last, size = int(counts[-1]), tokenizer.vocab_size
     with controls:
         st.markdown(
-            _("**{n} of {all} rows** have an input-side part.").format(n=fmt_count(last), all=fmt_count(size))
+            _("**{n} of {all} rows** have an input-side gradient.").format(n=fmt_count(last), all=fmt_count(size))
             + " "
             + _(
-                "Kept sparse, the lookup's gradient takes {sparse} bytes in float32 where the whole table takes "
-                "{dense}. A tied head adds its part to every row, so nothing is sparse any more."
+                "Stored as a sparse tensor, the gradient of the lookup takes {sparse} bytes in float32; the "
+                "whole table takes {dense}. A tied head adds a gradient to every row, so the sum is not sparse."
             ).format(sparse=fmt_count(4 * last * config.d_model), dense=fmt_count(4 * size * config.d_model))
         )
     with picture:
@@ -133,9 +137,12 @@ def _sparse() -> None:
                 counts,
                 size,
                 names=(_("input side (lookup)"), _("output side (head)")),
-                x_title=_("tokens of the batch read"),
+                x_title=_("tokens of the batch read so far"),
                 y_title=_("share of the rows"),
             ),
             "training-touched",
-            _("The share of rows looked up grows with the batch and levels off far below all; the head reaches all."),
+            _(
+                "The share of rows that are looked up grows with the batch and levels off far below 100 %. The "
+                "head reaches all rows."
+            ),
         )

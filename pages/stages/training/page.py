@@ -15,10 +15,10 @@ VIEWS = {
 }
 titles = {
     "records": _("How the models learned"),
-    "live": _("Train one now"),
-    "step": _("One step under glass"),
-    "sides": _("Two gradients of one matrix"),
-    "over": _("Both over a training"),
+    "live": _("Live training"),
+    "step": _("One training step in detail"),
+    "sides": _("Two parts of one gradient"),
+    "over": _("Both during training"),
 }
 
 
@@ -29,7 +29,10 @@ def show() -> None:
 
 page.header(
     _("Joint training"),
-    _("One loss, one backward pass, one step for all parameters at once: nobody trains the ends separately."),
+    _(
+        "One loss, one backward pass, one step for all parameters at once: this is end-to-end (joint) training. No "
+        "part is trained separately."
+    ),
 )
 page.equation(
     r"\begin{gathered} L = -\frac1n \sum_{i=1}^{n} \ln P(t_{i+1} \mid t_1 \ldots t_i) \\ "
@@ -38,7 +41,7 @@ page.equation(
 link.fragment(show)
 page.try_next(
     page.Suggestion(
-        _("Train a small model here and watch the weather forecast drift to the grammar's."),
+        _("Train a small model here and watch its weather predictions approach the grammar."),
         "training",
         {"training.view": "live"},
     ),
@@ -48,7 +51,7 @@ page.try_next(
         {"training.view": "step", "training.eta": 1.0},
     ),
     page.Suggestion(
-        _("Let a model learn a text of yours, character by character."),
+        _("Let a model learn your own text, character by character."),
         "training",
         {"training.view": "live", "training.text": "own"},
     ),
@@ -58,9 +61,9 @@ page.try_next(
         {"training.view": "sides", "model": "small-world-untied"},
     ),
     page.Suggestion(
-        _("The padding row: no gradient from the lookup, one through the tied head."),
+        _("The padding row gets no gradient from the lookup, but gets one through the tied head."),
         "tying",
         {"tying.view": "operations", "tying.operation": "padding"},
     ),
-    page.Suggestion(_("What tying saves, in parameters."), "tying"),
+    page.Suggestion(_("Parameters saved by tying."), "tying"),
 )

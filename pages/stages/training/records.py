@@ -31,7 +31,7 @@ def show() -> None:
     with controls:
         perplexity = widgets.toggle("training.perplexity", _("As perplexity"), help=_("Perplexity is exp(loss)."))
         window = widgets.slider(
-            "training.smooth", _("Smoothing (steps)"), 1, 100, 25, help=_("Each point is the mean of so many steps.")
+            "training.smooth", _("Smoothing (steps)"), 1, 100, 25, help=_("Each point is the mean of this many steps.")
         )
         training = records[lmcore.builtin.DEFAULT]["training"]
         st.caption(
@@ -59,18 +59,19 @@ def show() -> None:
                 y_title=_("perplexity of the batch") if perplexity else _("loss of the batch (nats per token)"),
             ),
             "training-records",
-            _("Loss of every built-in model over its training steps, falling towards the grammar's own loss."),
+            _("Loss of every built-in model during training, approaching the loss of the grammar itself."),
         )
     st.markdown(
         _(
-            "No model can on average do better than the grammar that made the text: its own loss on the held-out text "
-            "is **{floor:.4f}** nats per token, a perplexity of **{perplexity:.4f}**. A single batch may lie below it."
+            "On average, no model can do better than the grammar that generated the text. The grammar's own "
+            "loss on the held-out text is **{floor:.4f}** nats per token, a perplexity of "
+            "**{perplexity:.4f}**. The loss of a single batch may be lower."
         ).format(floor=floor, perplexity=float(np.exp(floor)))
     )
     names = {
         "loss": _("held-out loss (nats)"),
-        "grammar_loss": _("grammar's own (nats)"),
-        "excess": _("above it"),
+        "grammar_loss": _("grammar itself (nats)"),
+        "excess": _("above the grammar"),
         "perplexity": _("held-out perplexity"),
         "weather_total_variation": _("distance to the grammar after 今天天气"),
     }

@@ -90,7 +90,7 @@ def show() -> None:
             sizes.largest,
             sizes.first,
             step=sizes.between,
-            help=_("The size of the step: plain SGD, θ − η g."),
+            help=_("The step size of plain SGD: θ − η g."),
         )
         chosen = min(points[1:], key=lambda point: abs(point.eta - 10**exponent))
         eta = chosen.eta
@@ -108,9 +108,9 @@ def show() -> None:
                 titles=("η", _("loss after the step (nats)")),
             ),
             "training-step",
-            _("The loss after one step over the step's size, leaving the first-order line as the step grows."),
+            _("The loss after one step against the step size. It departs from the first-order line as the step grows."),
         )
-        st.caption(_("The axis ends not far beyond η: make η small and the curve becomes the line."))
+        st.caption(_("The axis ends a little beyond η. Make η small, and the curve becomes the line."))
         page.figure(
             figures.step_sizes(
                 [point.eta for point in points[1:]],
@@ -121,12 +121,12 @@ def show() -> None:
                 y_title=_("loss after the step (nats)"),
             ),
             "training-step-sizes",
-            _("The loss after one step for sizes over many powers of ten."),
+            _("The loss after one step, for step sizes over many orders of magnitude."),
         )
         st.markdown(
-            _("No size up to {largest:g} makes this loss worse.").format(largest=sizes.grid[-1])
+            _("No step size up to {largest:g} makes this loss worse.").format(largest=sizes.grid[-1])
             if limit is None
-            else _("A step stops helping at η = {limit}: from there the loss is no lower than before.").format(
+            else _("From η = {limit} on, the loss after the step is no lower than before.").format(
                 limit=f"**{limit:.{sizes.digits}g}**"
             )
         )
@@ -194,7 +194,10 @@ def _metrics(start: StepPoint, chosen: StepPoint, squared: float) -> None:
     )
     st.metric(_("Rank"), chosen.rank, chosen.rank - start.rank, delta_color="inverse")
     st.caption(
-        _("Before: loss {loss:.5f}, probability {prob}, rank {rank}. |g|² = {squared:.5g}; line: {line:.5f}.").format(
+        _(
+            "Before: loss {loss:.5f}, probability {prob}, rank {rank}. |g|² = {squared:.5g}; the line predicts "
+            "{line:.5f}."
+        ).format(
             loss=start.loss,
             prob=theme.fmt_probability(start.prob),
             rank=start.rank,
@@ -205,7 +208,7 @@ def _metrics(start: StepPoint, chosen: StepPoint, squared: float) -> None:
 
 
 def _tell_groups(lm: LanguageModel, slope: Slope, eta: float) -> None:
-    st.subheader(_("Which parameters moved, and by how much"), anchor=False)
+    st.subheader(_("Which parameters changed, and by how much"), anchor=False)
     tied, groups = lm.config.tie_embeddings, slope.groups
     names = [
         _("token_embedding = head") if tied and group.group == "token_embedding" else group.group for group in groups
@@ -216,14 +219,14 @@ def _tell_groups(lm: LanguageModel, slope: Slope, eta: float) -> None:
         figures.moves(
             [eta * groups[place].gradient_norm for place in drawn],
             [names[place] for place in drawn],
-            _("length of the move, η |g|"),
+            _("size of the update, η |g|"),
         ),
         "training-groups",
-        _("How far each part of the model moved in this step."),
+        _("The size of the update of each part of the model in this step."),
     )
     if len(drawn) < len(groups):
         st.caption(
-            _("The {n} of {all} parts that moved furthest, in the order of the model; all are in the table.").format(
+            _("The {n} of {all} parts with the largest update, in the order of the model. The table lists all.").format(
                 n=len(drawn), all=len(groups)
             )
         )
@@ -233,7 +236,7 @@ def _tell_groups(lm: LanguageModel, slope: Slope, eta: float) -> None:
             {
                 _("part"): names,
                 _("parameters"): [group.n_parameters for group in groups],
-                _("with a gradient"): [group.n_moved for group in groups],
+                _("rows with a gradient"): [group.n_moved for group in groups],
                 "|g|": [group.gradient_norm for group in groups],
                 _("share of |g|²"): [group.gradient_norm**2 / total for group in groups],
                 "η |g|": [eta * group.gradient_norm for group in groups],
@@ -243,7 +246,7 @@ def _tell_groups(lm: LanguageModel, slope: Slope, eta: float) -> None:
         "training-step",
         {
             _("parameters"): "count",
-            _("with a gradient"): "count",
+            _("rows with a gradient"): "count",
             "|g|": "%.5f",
             _("share of |g|²"): "probability",
             "η |g|": "%.3e",
@@ -253,8 +256,8 @@ def _tell_groups(lm: LanguageModel, slope: Slope, eta: float) -> None:
 
 
 def _tell_others(lm: LanguageModel, key: tuple[str, tuple[int, ...], bool, float], text: str) -> None:
-    st.subheader(_("What the step did to other sentences"), anchor=False)
-    st.caption(_("Loss of each sentence before and after the step that was taken for the one above."))
+    st.subheader(_("Effect of the step on other sentences"), anchor=False)
+    st.caption(_("Loss of each sentence before and after one step on the sentence above."))
     found = results_of(_others(*key, text), "training.others", lambda: _others.clear(*key, text))
     if found is None:
         return
@@ -267,7 +270,7 @@ def _tell_others(lm: LanguageModel, key: tuple[str, tuple[int, ...], bool, float
             value_title=_("change of the loss (nats); below 0 is better"),
         ),
         "training-others",
-        _("How the step changed the loss of this sentence and of others."),
+        _("The effect of the step on the loss of this sentence and of others."),
     )
     page.numbers_table(
         pd.DataFrame(rows, columns=[_("sentence"), _("loss before"), _("loss after")]),

@@ -79,18 +79,18 @@ def show() -> None:
     reached = [f"{int((norms > 0).sum()):,} / {len(norms):,}" for norms in (first, second)]
     for column, title, value, note in zip(
         st.columns(3),
-        (_("Rows with an input-side part"), _("Rows with an output-side part"), _("Cosine of the two parts")),
+        (_("Rows with an input-side gradient"), _("Rows with an output-side gradient"), _("Cosine of the two parts")),
         (*reached, f"{parts.cosine:+.4f}" if abs(parts.cosine) >= 5e-5 else f"{parts.cosine:+.1e}"),
-        (None, None, _("Of the two matrices as long vectors. Measured, not assumed: it has no fixed sign.")),
+        (None, None, _("Computed from the two matrices as long vectors. This is measured: its sign is not fixed.")),
         strict=True,
     ):
         column.metric(title, value, help=note)
     st.markdown(
-        _("Untied: each part belongs to a matrix of its own, and they are never added.")
+        _("Untied: each part belongs to a separate matrix, and they are never added.")
         if sides.difference is None
-        else _("Their sum and autograd's gradient of the tied matrix differ by at most {error:.1e}.").format(
-            error=sides.difference
-        )
+        else _(
+            "The sum of the two parts and autograd's gradient of the tied matrix differ by at most {error:.1e}."
+        ).format(error=sides.difference)
     )
     order = np.argsort(-sides.sums, kind="stable")
     chosen = list(dict.fromkeys([*dict.fromkeys(token_ids), *order[:_SHOWN].tolist()]))[:_SHOWN]
@@ -103,9 +103,11 @@ def show() -> None:
             _("norm of the row's gradient"),
         ),
         "training-two-sides",
-        _("For some rows of the embedding, how long the input-side and the output-side part of the gradient are."),
+        _("For some rows of the embedding: the length of the input-side and of the output-side part of the gradient."),
     )
-    st.caption(_("On top the sentence's own tokens in their order, below them the rows with the longest gradients."))
+    st.caption(
+        _("At the top are the tokens of the sentence in order; below them, the rows with the longest gradients.")
+    )
     st.subheader(_("All {n:,} rows").format(n=len(first)), anchor=False)
     page.figure(
         figures.all_rows(
@@ -113,16 +115,19 @@ def show() -> None:
             second,
             label,
             names,
-            x_title=_("rows, sorted by their output-side part"),
+            x_title=_("rows, sorted by their output-side gradient"),
             y_title=_("norm of the row's gradient"),
         ),
         "training-all-rows",
-        _("Norms of both parts of every row: the output side reaches all, the input side the sentence's tokens only."),
+        _(
+            "Norms of both parts for every row: the output side reaches all rows, the input side only the tokens "
+            "of the sentence."
+        ),
     )
     listed = order[:_LISTED]
     if len(listed) < len(order):
         st.caption(
-            _("The {n} rows with the longest sums, of {all}; a point of the picture stands for several rows.").format(
+            _("The {n} of {all} rows with the longest sums. One point stands for several rows.").format(
                 n=fmt_count(len(listed)), all=fmt_count(len(order))
             )
         )

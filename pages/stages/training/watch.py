@@ -35,7 +35,9 @@ def show(run: Run, was_alive: bool) -> None:
 def _status(run: Run, progress: Progress) -> None:
     done, total = len(progress.steps), run.settings.steps
     told = {
-        "waiting": _("Waiting: as many trainings as this server allows are running. It starts when one is done."),
+        "waiting": _(
+            "Waiting: the maximum number of trainings on this server are running. Yours starts when one ends."
+        ),
         "running": _("Training"),
         "paused": _("Paused"),
         "finished": _("Finished"),
@@ -52,7 +54,7 @@ def _status(run: Run, progress: Progress) -> None:
     loss.metric(_("Held-out loss (nats)"), f"{latest.loss:.3f}")
     perplexity.metric(_("Perplexity"), f"{np.exp(latest.loss):.2f}")
     if run.floor is not None:
-        floor.metric(_("The grammar's own loss"), f"{run.floor:.3f}")
+        floor.metric(_("Loss of the grammar itself"), f"{run.floor:.3f}")
     rate.metric(_("Learning rate now"), f"{progress.steps[-1].learning_rate:.2g}" if progress.steps else "0")
 
 
@@ -76,7 +78,7 @@ def _losses(run: Run, progress: Progress) -> None:
             colours=_LOSS_COLOURS,
         ),
         key="training-live",
-        alt=_("Loss on each batch and on held-out text over the steps, and the grammar's own loss."),
+        alt=_("Loss on each training batch and on held-out text at each step, and the loss of the grammar itself."),
     )
 
 
@@ -91,13 +93,15 @@ def _next_token(run: Run, progress: Progress) -> None:
         f"{visible(run.tokenizer.token_bytes(token))} · {token}": token for token in top(wanted, _FOLLOWED).ids.tolist()
     }
     if truth is None:
-        st.markdown(_("After {prompt}: its likeliest next tokens.").format(prompt=markdown_literal(prompt)))
+        st.markdown(
+            _("After {prompt}: the most probable next tokens of the model.").format(prompt=markdown_literal(prompt))
+        )
     else:
         distance = total_variation(torch.from_numpy(latest.probs[index]), truth).item()
         st.markdown(
             _(
-                "After **{prompt}**: the model's probabilities drift to the grammar's, dashed. Total variation now: "
-                "{tv}"
+                "After **{prompt}**: the model's probabilities approach those of the grammar (dashed). Total "
+                "variation distance now: {tv}"
             ).format(prompt=prompt, tv=f"**{distance:.4f}**")
         )
     measured = [done for done, _value in progress.measurements]
@@ -123,15 +127,18 @@ def _next_token(run: Run, progress: Progress) -> None:
             percent=True,
         ),
         key="training-drift",
-        alt=_("Probabilities of the likeliest next tokens over the steps; the grammar's values dashed, where known."),
+        alt=_(
+            "Probabilities of the most probable next tokens during training; the grammar's values are dashed, "
+            "where known."
+        ),
     )
     at_present.vega_lite_chart(
         figures.long_table(now),
         figures.bars(list(followed), kinds, x_title=_("probability")),
         key="training-now",
-        alt=_("The model's next-token probabilities now; beside them the grammar's, where known."),
+        alt=_("The model's next-token probabilities now, with those of the grammar where known."),
     )
-    st.caption(_("It writes, drawn with the same random numbers each time:"))
+    st.caption(_("Text it generates (same random numbers each time):"))
     text = run.tokenizer.decode_bytes([*run.tokenizer.encode(prompt).ids, *latest.sample[index]])
     st.code(visible(text), language=None, wrap_lines=True)
 

@@ -38,8 +38,8 @@ def show(lm: LanguageModel) -> None:
         if isinstance(config, PublishedConfig) and config.architecture != "decoder":
             st.info(
                 _(
-                    "{title} is not a decoder that generates by itself, so its compute is not counted here; "
-                    "its parameters are."
+                    "{title} does not generate text token by token, so its compute is not counted here. Its "
+                    "parameters are."
                 ).format(title=config.title)
             )
             link.stop()
@@ -48,8 +48,8 @@ def show(lm: LanguageModel) -> None:
         new = widgets.slider("prompt_tokens", _("Tokens of the prompt"), 1, config.context_length, min(100, last))
         last_only = widgets.toggle(
             "last_logits",
-            _("Last logits only"),
-            help=_("Of a prompt, generation needs the logits of the last position alone."),
+            _("Logits of the last position only"),
+            help=_("For a prompt, generation needs only the logits of the last position."),
         )
         dtypes = list(BYTES_PER_NUMBER)
         dtype = widgets.select("dtype", _("dtype"), dtypes, "float16")
@@ -88,10 +88,10 @@ def show(lm: LanguageModel) -> None:
                     _("prompt, mean of a token"): {group: macs / new for group, macs in prefill.group_macs.items()},
                 },
                 group_names=names,
-                value_title=_("MACs a token"),
+                value_title=_("MACs per token"),
             ),
             "tying-compute",
-            _("Multiply-accumulates by group, for a generated token and for a token of the prompt."),
+            _("Multiply-accumulates by group, for one generated token and for one token of the prompt."),
         )
         lengths = sorted({1 + last * step // (_N_LENGTHS - 1) for step in range(_N_LENGTHS)})
         page.figure(
@@ -107,7 +107,7 @@ def show(lm: LanguageModel) -> None:
                 y_title=_("MiB in {dtype}").format(dtype=dtype),
             ),
             "tying-cache",
-            _("Memory of the KV cache against its length, beside that of the weights."),
+            _("Memory of the KV cache against its length, compared with the memory of the weights."),
         )
     page.numbers_table(
         pd.DataFrame(
@@ -115,7 +115,7 @@ def show(lm: LanguageModel) -> None:
                 {
                     _("product"): row.name,
                     _("formula"): row.symbols,
-                    _("in numbers"): row.formula,
+                    _("with numbers"): row.formula,
                     "MACs": row.macs,
                     "FLOPs = 2 × MACs": row.flops,
                 }
@@ -125,11 +125,21 @@ def show(lm: LanguageModel) -> None:
         "tying-decode",
         {"MACs": "count", "FLOPs = 2 × MACs": "count"},
     )
-    st.caption(_("Above, one generated token: matrix products alone, as is usual. Below, the bytes of its KV cache."))
+    st.caption(
+        _(
+            "The upper table counts the matrix products for one generated token, as is usual. The lower table gives "
+            "the bytes of its KV cache."
+        )
+    )
     page.numbers_table(
         pd.DataFrame(
             [
-                {_("cached"): row.name, _("formula"): row.symbols, _("in numbers"): row.formula, _("bytes"): row.bytes}
+                {
+                    _("cached"): row.name,
+                    _("formula"): row.symbols,
+                    _("with numbers"): row.formula,
+                    _("bytes"): row.bytes,
+                }
                 for row in kv_cache_rows(config, past + 1, dtype)
             ]
         ),

@@ -33,10 +33,10 @@ def show(lm: LanguageModel) -> None:
         config = subject_picker(lm)
         how = widgets.select(
             "tying.count",
-            _("Count it"),
+            _("Count as"),
             ["given", "tied", "untied"],
             "given",
-            format_func={"given": _("as it is"), "tied": _("tied"), "untied": _("untied")}.__getitem__,
+            format_func={"given": _("unchanged"), "tied": _("tied"), "untied": _("untied")}.__getitem__,
         )
         counted = count(config, tie_embeddings={"given": None, "tied": True, "untied": False}[how])
     names = group_names()
@@ -82,7 +82,7 @@ def show(lm: LanguageModel) -> None:
                 root=_("all parameters"),
             ),
             "tying-treemap",
-            _("Each kind of tensor as an area in proportion to its parameters."),
+            _("Each kind of tensor, drawn as an area in proportion to its number of parameters."),
         )
     rows = pd.DataFrame(
         [
@@ -90,20 +90,20 @@ def show(lm: LanguageModel) -> None:
                 _("tensor"): row.name,
                 _("group"): names[row.group],
                 _("formula"): row.symbols,
-                _("in numbers"): row.formula,
+                _("with numbers"): row.formula,
                 _("size"): row.size,
-                _("adds"): row.count,
+                _("parameters added"): row.count,
                 _("shares storage with"): row.tied_to if row.shared else "",
             }
             for row in counted.rows
         ]
     )
-    page.numbers_table(rows, "tying-parameters", {_("size"): "count", _("adds"): "count"})
+    page.numbers_table(rows, "tying-parameters", {_("size"): "count", _("parameters added"): "count"})
     st.subheader(_("Memory of the parameters"), anchor=False)
     memory = [
         {
             _("dtype"): dtype,
-            _("bytes a number"): width,
+            _("bytes per number"): width,
             _("bytes"): counted.memory_bytes(dtype),
             "MiB": mebibytes(counted.memory_bytes(dtype)),
         }

@@ -32,13 +32,16 @@ def show(lm: LanguageModel) -> None:
         figures.stacked(
             {title: found.group_totals for title, found in counted.items()},
             group_names=group_names(),
-            value_title=_("share of the parameters, tied storage counted once"),
+            value_title=_("share of the parameters (tied storage counted once)"),
             share=True,
         ),
         "tying-models",
-        _("Models from the smallest to the largest, and what part of each is embedding, attention, MLP and head."),
+        _(
+            "Models from the smallest to the largest, with the share of each that is embedding, attention, MLP and "
+            "head."
+        ),
     )
-    st.caption(_("In a tied model the head is the token embedding; in an untied one it is stored again."))
+    st.caption(_("In a tied model the head is the token embedding. In an untied model it is stored separately."))
     page.numbers_table(
         pd.DataFrame(
             [
@@ -61,7 +64,7 @@ def show(lm: LanguageModel) -> None:
             _("LM head / total"): "probability",
         },
     )
-    st.subheader(_("Who ties, and where it says so"), anchor=False)
+    st.subheader(_("Which models tie, and where it is documented"), anchor=False)
     by_source: dict[tuple[str, bool], list[str]] = {}
     for config in PRESETS.values():
         by_source.setdefault((config.tie_source, config.tie_embeddings), []).append(config.title)

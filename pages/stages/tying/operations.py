@@ -33,7 +33,7 @@ def show(lm: LanguageModel) -> None:
     with controls:
         operation = widgets.select(
             "tying.operation",
-            _("Do this"),
+            _("Operation"),
             list(OPERATIONS),
             "assign_to_head",
             format_func=lambda name: told[name][0],
@@ -42,8 +42,8 @@ def show(lm: LanguageModel) -> None:
         d_model = widgets.slider("tie.d_model", "d_model", 1, 128, 64)
         st.caption(
             _(
-                "Run in torch on this server at every change: an Embedding and a Linear, a Parameter each until one "
-                "is given the other's."
+                "Each change is run in torch on this server: an Embedding and a Linear have one Parameter "
+                "each, until one is given the Parameter of the other."
             )
         )
     outcomes = {name: run(name, vocab_size, d_model) for name in OPERATIONS}
@@ -59,19 +59,19 @@ def show(lm: LanguageModel) -> None:
         if outcome.facts:
             st.code("\n".join(f"{said}: {value}" for said, value in outcome.facts.items()), language=None)
     page.numbers_table(_held(outcome), "tie-operation", {_("bytes"): "count"})
-    st.subheader(_("All of them"), anchor=False)
+    st.subheader(_("All operations"), anchor=False)
     page.numbers_table(
         pd.DataFrame(
             {
                 _("operation"): told[name][0],
-                _("the matrices are one storage"): str(found.matrices_share),
+                _("the matrices share one storage"): str(found.matrices_share),
                 _("and one Parameter"): str(_one_parameter(found)),
-                _("bytes afterwards"): found.nbytes,
+                _("bytes after"): found.nbytes,
             }
             for name, found in outcomes.items()
         ),
         "tie-operations",
-        {_("bytes afterwards"): "count"},
+        {_("bytes after"): "count"},
     )
     page.snippet(CODE.format(operation=operation, vocab_size=vocab_size, d_model=d_model))
 
@@ -87,7 +87,7 @@ def _picture(held: tuple[Held, ...], when: str, key: str) -> None:
             titles=(_("name"), "Parameter", _("storage")),
         ),
         key,
-        _("Names, the Parameters they mean, and the storages in which the numbers lie: {when}.").format(when=when),
+        _("The names, the Parameters they refer to, and the storages that hold the numbers: {when}.").format(when=when),
     )
 
 
@@ -126,87 +126,90 @@ def _told() -> dict[str, tuple[str, str]]:
     return {
         "assign_to_head": (
             "head.weight = embedding.weight",
-            _("Assigning the Parameter ties; the table's values are kept."),
+            _("Assigning the Parameter ties the two. The values of the embedding table are kept."),
         ),
         "assign_to_embedding": (
             "embedding.weight = head.weight",
-            _("The other way round ties as well; it is the head's values that are kept."),
+            _("Assigning in the other direction also ties. The values of the head are kept."),
         ),
         "copy_the_values": (
             _("copy the values"),
-            _("Equal values are no tie: the first step of training makes them differ."),
+            _("Equal values are not a tie: the first step of training makes them differ."),
         ),
         "wrap_the_data": (
             "nn.Parameter(embedding.weight.data)",
-            _("A second Parameter over the same numbers: an optimizer would step them twice and keep two states."),
+            _("A second Parameter over the same storage: an optimizer would update it twice and keep two states."),
         ),
-        "step": (_("a training step, tied"), _("One gradient, the sum of both uses, moves the one matrix once.")),
+        "step": (_("a training step, tied"), _("One gradient, the sum of both uses, updates the one matrix once.")),
         "step_after_copying": (
             _("a training step after copying"),
             _("Each matrix has a gradient of its own; after one step their values differ."),
         ),
         "to_dtype": (
             ".to(torch.float16)",
-            _("The Parameter stays the same object and its numbers are replaced: half the bytes, still tied."),
+            _("The Parameter stays the same object and its numbers are replaced: half the bytes, and still tied."),
         ),
         "deepcopy": (
             "copy.deepcopy(module)",
-            _("The copy is tied in itself, and shares nothing with the original."),
+            _("The copy is tied internally and shares nothing with the original."),
         ),
         "deepcopy_of_parts": (
             _("copy.deepcopy of each part"),
-            _("Copied one at a time, each part takes a matrix of its own along."),
+            _("When the parts are copied one at a time, each gets a matrix of its own."),
         ),
         "state_dict": (
             "torch.save(state_dict)",
             _(
-                "The dictionary lists both names; the file holds the storage once, and what is read back shares it, "
-                "in two tensor objects."
+                "The dictionary lists both names. The file stores the numbers once, and the two tensors that "
+                "are read back share them."
             ),
         ),
         "load_into_tied": (
             _("load_state_dict, into a tied module"),
-            _("Values are copied into the one matrix, twice: it stays tied."),
+            _("Values are copied into the same matrix twice: it stays tied."),
         ),
         "load_into_untied": (
             _("load_state_dict, into an untied module"),
-            _("Only values are loaded: a module that is not tied stays so, with equal values."),
+            _("Only values are loaded: an untied module stays untied, with equal values."),
         ),
         "safetensors_file": (
             "safetensors",
             _(
-                "The format refuses shared tensors; its save_model writes the matrix under one name, and loading into "
-                "a tied module restores both."
+                "The format refuses shared tensors. Its save_model writes the matrix under one name, and "
+                "loading into a tied module restores both names."
             ),
         ),
         "to_meta": (
             '.to("meta")',
             _(
-                "Between devices each name gets a new Parameter: the tie is lost. Both addresses are 0 there, so equal "
-                "addresses prove nothing."
+                "When a module moves to another device, each name gets a new Parameter, so the tie is lost. On "
+                "the meta device both addresses are 0, so equal addresses prove nothing."
             ),
         ),
         "made_on_meta": (
             _("made on the meta device"),
-            _("Tied when made there: shapes and identity exist without a single number, and the bytes are not there."),
+            _(
+                "A model made on the meta device is tied: it has shapes and shared objects, but no numbers and no "
+                "memory."
+            ),
         ),
         "from_meta": (
             'to_empty(device="cpu")',
-            _("Given memory, each name gets its own: tie again after to_empty, before loading."),
+            _("When memory is allocated, each name gets its own. Tie again after to_empty and before loading."),
         ),
         "three_ways": (
             _("three-way tying"),
-            _("Both tables and the output are one matrix, as in the 2017 Transformer: one Parameter, three names."),
+            _(
+                "Both embedding tables and the output share one matrix, as in the 2017 Transformer: one Parameter "
+                "with three names."
+            ),
         ),
         "bias": (
-            _("a bias beside it"),
-            _("The matrix is tied, the bias is a Parameter of its own: nothing asks for it to go."),
+            _("with a separate bias"),
+            _("The matrix is tied and the bias is a Parameter of its own: tying does not require removing it."),
         ),
         "padding": (
             "padding_idx",
-            _(
-                "The lookup gives the padding row no gradient; through the tied head it gets one all the same, so it "
-                "does not stay zero."
-            ),
+            _("The lookup gives the padding row no gradient. The tied head does, so the row does not stay zero."),
         ),
     }

@@ -16,11 +16,11 @@ VIEWS = {
 }
 titles = {
     "storage": _("One matrix or two"),
-    "operations": _("What keeps the tie"),
+    "operations": _("Operations that keep or break tying"),
     "parameters": _("Parameters"),
     "compute": _("Compute and memory"),
     "models": _("Models compared"),
-    "checks": _("Checked figures"),
+    "checks": _("Errors in tutorials"),
 }
 
 
@@ -35,7 +35,7 @@ rows, width = config.vocab_size, config.d_model
 relation = "=" if config.tie_embeddings else r"\neq"
 page.header(
     _("Weight tying and parameters"),
-    _("The table that turns ids into vectors can also turn vectors into logits: stored once, used twice."),
+    _("The table that turns ids into vectors can also turn vectors into logits: it is stored once and used twice."),
 )
 page.equation(
     rf"\begin{{gathered}} X = E[\mathrm{{ids}}], \quad \mathrm{{logits}} = H\,W, \quad W {relation} E^{{\top}} \\ "
@@ -45,12 +45,12 @@ page.equation(
 link.fragment(show)
 page.try_next(
     page.Suggestion(
-        _("GPT-2 small: how large a part of it is the head?"),
+        _("GPT-2 small: what share of it is the head?"),
         "tying",
         {"tying.view": "parameters", "tying.subject": "gpt2"},
     ),
     page.Suggestion(
-        _("LLaMA 7B: the head and the MLP of a layer on one scale."),
+        _("LLaMA 7B: the head and the MLP of one layer in the same unit."),
         "tying",
         {"tying.view": "compute", "tying.subject": "llama-7b"},
     ),
@@ -59,6 +59,6 @@ page.try_next(
         "tying",
         {"tying.view": "operations", "tying.operation": "to_meta"},
     ),
-    page.Suggestion(_("Build a model with sliders."), "tying", {"tying.view": "parameters", "tying.subject": "free"}),
-    page.Suggestion(_("The same matrix as a table of rows."), "embedding", {"table.view": "lookup"}),
+    page.Suggestion(_("Design a model with sliders."), "tying", {"tying.view": "parameters", "tying.subject": "free"}),
+    page.Suggestion(_("The same matrix, seen as a table of rows."), "embedding", {"table.view": "lookup"}),
 )

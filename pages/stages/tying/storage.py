@@ -47,12 +47,12 @@ def show(lm: LanguageModel) -> None:
         st.metric(
             _("Tying saves") if lm.config.tie_embeddings else _("Tying would save"),
             fmt_count(counted.tying_saves),
-            help=_("Numbers: vocab_size × d_model."),
+            help=_("Size: vocab_size × d_model."),
         )
-        st.metric(_("of the untied total"), f"{100 * counted.tying_saves / counted.untied_total:.2f} %")
+        st.metric(_("share of the untied total"), f"{100 * counted.tying_saves / counted.untied_total:.2f} %")
         st.metric(_("in float32"), mebibytes(4 * counted.tying_saves))
         st.caption(
-            _("Counted from the tensors in memory, by storage: {n} parameters.").format(
+            _("Counted from the tensors in memory, each storage once: {n} parameters.").format(
                 n=fmt_count(count_model(lm.model))
             )
         )
@@ -60,11 +60,11 @@ def show(lm: LanguageModel) -> None:
         page.figure(
             figures.stored(
                 {name: (found.size, found.numbers - found.size) for name, found in cases.items()},
-                names=(_("token embedding E"), _("head W, stored again")),
+                names=(_("token embedding E"), _("head W, stored separately")),
                 value_title=_("numbers in memory"),
             ),
             "tying-storage",
-            _("Numbers in memory for embedding and head: once when tied, twice when not, and twice for a copy."),
+            _("Numbers in memory for the embedding and the head: once when tied, twice when untied or copied."),
         )
         untied = models[f"{lmcore.builtin.DEFAULT}-untied"]
         cosines = cosine(untied.token_embedding.weight.detach(), untied.head.weight.detach()).numpy()
@@ -72,15 +72,19 @@ def show(lm: LanguageModel) -> None:
             figures.row_cosines(
                 cosines,
                 x_title=_("cosine between row t of E and row t of W, untied model"),
-                y_title=_("number of tokens"),
+                y_title=_("tokens"),
             ),
             "tying-cosines",
-            _("How alike the input row and the output row of each token became in the untied model; tied, all are 1."),
+            _(
+                "The cosine between the input row and the output row of each token in the untied model. In a tied "
+                "model every cosine is 1."
+            ),
         )
         st.caption(
             _(
-                "Learned apart, a token's row for reading and its row for being predicted became different vectors: "
-                "their cosine is {mean:.3f} on average. Tied, it is 1 for every token."
+                "When the two matrices are learned separately, the input row and the output row of a token "
+                "become different vectors: their mean cosine is {mean:.3f}. In a tied model it is 1 for every "
+                "token."
             ).format(mean=cosines.mean())
         )
     page.numbers_table(
@@ -105,15 +109,18 @@ def show(lm: LanguageModel) -> None:
         {_("largest |E − W|"): "%.6g", _("numbers in memory"): "count"},
     )
     st.caption(
-        _("Equal values are no proof: the copy differs by 0 and is a second storage, which training would move away.")
+        _(
+            "Equal values do not prove a tie: the copy differs by 0 but is a second storage, and training would "
+            "make the two differ."
+        )
     )
     page.snippet(CODE.format(names=names))
 
 
 def _storage_sentence(shared: bool, name: str) -> str:
     sentence = (
-        _("In {name} head and embedding are one storage: a change to one is a change to the other.")
+        _("In {name}, the head and the embedding share one storage: changing one changes the other.")
         if shared
-        else _("In {name} head and embedding are two storages, learned apart.")
+        else _("In {name}, the head and the embedding have two storages and are learned separately.")
     )
     return sentence.format(name=f"`{name}`")

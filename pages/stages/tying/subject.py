@@ -16,10 +16,10 @@ def subject_picker(lm: LanguageModel) -> ModelConfig:
     """Let the reader choose whose config is counted and return it."""
     titles = {
         "this": _("this model: {name}").format(name=lm.name),
-        "free": _("built with sliders"),
+        "free": _("designed with sliders"),
         **{name: config.title for name, config in PRESETS.items()},
     }
-    name = widgets.select("tying.subject", _("Counted model"), list(titles), "this", format_func=titles.__getitem__)
+    name = widgets.select("tying.subject", _("Model"), list(titles), "this", format_func=titles.__getitem__)
     if name == "free":
         return free_config()
     return lm.config if name == "this" else PRESETS[name]
@@ -42,8 +42,8 @@ def free_config() -> ModelConfig:
     except ValueError as error:
         st.info(
             _(
-                "These sizes do not fit together: d_model must be a multiple of n_heads, with an even d_head, "
-                "and n_heads a multiple of n_kv_heads."
+                "These sizes do not match: d_model must be a multiple of n_heads, with an even d_head, and "
+                "n_heads must be a multiple of n_kv_heads."
             )
         )
         st.code(str(error), language=None, wrap_lines=True)
@@ -53,8 +53,8 @@ def free_config() -> ModelConfig:
 def sources(config: ModelConfig) -> None:
     """Say where a published model's sizes and its tying are stated."""
     if isinstance(config, PublishedConfig):
-        st.caption(_("Sizes from: {source}.").format(source=literal(config.source)))
-        st.caption(_("Whether it ties, from: {source}.").format(source=literal(config.tie_source)))
+        st.caption(_("Source of the sizes: {source}.").format(source=literal(config.source)))
+        st.caption(_("Source for the tying: {source}.").format(source=literal(config.tie_source)))
 
 
 def literal(source: str) -> str:

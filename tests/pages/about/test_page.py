@@ -20,8 +20,8 @@ def tables(app: AppTest) -> list[dict[str, list[str]]]:
 
 def test_limits_are_those_of_the_code() -> None:
     limits = tables(run("about", lang="en"))[0]
-    assert limits["Prompt"] == [f"{session.MAX_CHARACTERS:,} characters, and as many tokens as the model's context"]
-    assert limits["Draws at a press"] == [f"{drawing.MAX_DRAWS:,}"]
+    assert limits["Prompt"] == [f"{session.MAX_CHARACTERS:,} characters, and no more tokens than the model's context"]
+    assert limits["Draws per press"] == [f"{drawing.MAX_DRAWS:,}"]
     assert limits["Own logits"] == [f"{sources.MAX_CHARACTERS:,} characters"]
     assert limits["Uploaded file"] == [f"{st.get_option('server.maxUploadSize')} MB"]
 
@@ -44,7 +44,7 @@ def test_versions_are_those_installed() -> None:
 def test_it_says_how_long_a_session_lives_and_how_much_is_kept_in_memory() -> None:
     told = shown(run("about", lang="en"))
     assert f"{st.get_option('server.disconnectedSessionTTL') / 60:g} minutes" in told
-    assert f"{session.MAX_CACHE_BYTES / 2**20:.0f} MB at most" in told
+    assert f"{session.MAX_CACHE_BYTES / 2**20:.0f} MB, and the oldest are removed first" in told
 
 
 def test_with_an_engine_it_says_that_prompts_are_sent_there(monkeypatch) -> None:

@@ -113,7 +113,7 @@ def test_lookup_is_the_row_of_the_weight_file() -> None:
     app = view("lookup", position="0")
     frame = app.dataframe[0].value
     row = table_of()[token_id("今天")]
-    np.testing.assert_array_equal(frame["row pick"].to_numpy(), row)
+    np.testing.assert_array_equal(frame["selected rows"].to_numpy(), row)
     np.testing.assert_array_equal(frame["one-hot × table"].to_numpy(), row)
     assert app.metric[0].value == "0"
     assert [code.value for code in app.code[:2]] == ["[2] → [2, 128]", "[2, 2] → [2, 2, 128]"]
@@ -124,7 +124,7 @@ def test_lookup_is_the_row_of_the_weight_file() -> None:
 def test_a_long_prompt_is_looked_up_around_the_chosen_position() -> None:
     app = view("lookup", prompt="猫" * 100, position="50")
     assert any("positions 38 to 61 of 100" in caption.value for caption in app.caption)
-    np.testing.assert_array_equal(app.dataframe[0].value["row pick"].to_numpy(), table_of()[token_id("猫")])
+    np.testing.assert_array_equal(app.dataframe[0].value["selected rows"].to_numpy(), table_of()[token_id("猫")])
     assert app.code[0].value == "[100] → [100, 128]"
 
 
@@ -209,7 +209,7 @@ def test_few_points_have_a_map(words: str, method: str, axes: str) -> None:
 def test_tsne_is_made_in_the_background_and_kept(axes: str) -> None:
     state = {"table.method": "tsne", "table.axes": axes, "table.shown": "words", "table.start": "random"}
     app = view("map", **state)
-    assert "from which t-SNE starts" in shown(app)
+    assert "where t-SNE starts" in shown(app)
     app.button(key="table.tsne.start").click().run()
     _wanted, run = app.session_state["table.tsne.run"]
     run.join()
@@ -309,7 +309,7 @@ def test_arithmetic_over_the_whole_vocabulary(example: str, words: tuple[str, ..
     np.testing.assert_allclose(frame["distance"], np.linalg.norm(rows[ids] - result, axis=1), rtol=1e-9)
     assert [mark == "yes" for mark in frame["input"]] == [token in (a, b, c) for token in ids]
     rank = 1 + int((cosines > cosines[token_id(expected)]).sum())
-    assert f"number {rank} of all tokens" in shown(app)
+    assert f"rank {rank} among all tokens" in shown(app)
     best = [row for row in np.argsort(-cosines) if row not in (a, b, c)]
     assert [int(line.split()[0]) for line in printed(app)[:10]] == best[:10]
 
@@ -350,9 +350,9 @@ def test_sentences_have_one_row_and_hidden_states_that_part() -> None:
 
 def test_a_token_without_anything_before_it_is_said_to_be_the_same() -> None:
     app = view("sentences", **{"table.pair": "apple"})
-    assert "looks back only" in shown(app)
+    assert "sees only earlier tokens" in shown(app)
     np.testing.assert_allclose(app.dataframe[0].value["cosine"], 1.0, atol=1e-6)
-    assert "looks back only" not in shown(view("sentences", **{"table.pair": "shop"}))
+    assert "sees only earlier tokens" not in shown(view("sentences", **{"table.pair": "shop"}))
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_text_means_a_token(text: str, token: str, how: str) -> None:
 def test_a_long_text_names_some_of_its_tokens_on_the_axis() -> None:
     for n, most in ((30, 30), (512, 20)):
         tokens, ones = [f"{i}:x" for i in range(n)], np.ones(n)
-        bars = figures.surprisal(tokens, ones, None, ("Model", "Grammar"), ("Token", "bits"))
+        bars = figures.surprisal(tokens, ones, None, ("Model", "True (grammar)"), ("Token", "bits"))
         line = figures.followed(tokens, ones, range(n), ("x", "y"), "Rank")
         for axis in (bars.layout.xaxis, line.layout.xaxis):
             assert len(axis.ticktext) <= most
@@ -82,16 +82,16 @@ def test_an_id_means_itself_and_what_is_no_token_is_none() -> None:
 
 
 def test_next_tokens_pairs_model_and_grammar() -> None:
-    figure = figures.next_tokens(["a", "a", "<b>"], [0.6, 0.3, 0.1], [0.5, 0.5, 0.0], ("Model", "Grammar"), 1)
+    figure = figures.next_tokens(["a", "a", "<b>"], [0.6, 0.3, 0.1], [0.5, 0.5, 0.0], ("Model", "True (grammar)"), 1)
     model, grammar = figure.data[:2]
     assert list(model.x) == [0.6, 0.3, 0.1] and list(grammar.x) == [0.5, 0.5, 0.0]
     assert [width > 0 for width in model.marker.line.width] == [False, True, False]
-    assert [trace.name for trace in figure.data[2:]] == ["Model", "Grammar"]
-    assert len(figures.next_tokens(["a"], [1.0], None, ("Model", "Grammar"), 0).data) == 1
+    assert [trace.name for trace in figure.data[2:]] == ["Model", "True (grammar)"]
+    assert len(figures.next_tokens(["a"], [1.0], None, ("Model", "True (grammar)"), 0).data) == 1
 
 
 def test_surprisal_leaves_impossible_tokens_empty() -> None:
-    figure = figures.surprisal(["a", "b"], [1.0, 2.0], [0.5, math.inf], ("Model", "Grammar"), ("Token", "bits"))
+    figure = figures.surprisal(["a", "b"], [1.0, 2.0], [0.5, math.inf], ("Model", "True (grammar)"), ("Token", "bits"))
     assert list(figure.data[0].y) == [1.0, 2.0]
     assert figure.data[1].y[0] == 0.5 and math.isnan(figure.data[1].y[1])
 
@@ -183,7 +183,7 @@ def test_every_view_meets_any_prompt_and_target(view: str, prompt: str) -> None:
     )
     assert not app.exception and not app.error
     if view == "text" and prompt == "好":
-        assert "nothing foresees the first" in shown(app)
+        assert "nothing predicts the first" in shown(app)
     if view == "parts":
         assert "#999999 is no token here" in shown(app)
 
@@ -196,15 +196,15 @@ def test_next_tokens_are_numpys_softmax_by_id_beside_the_grammars_own() -> None:
     np.testing.assert_allclose(table["P"] / 100, probs[table["id"]], rtol=1e-4)
     truth = Truth(lm.tokenizer).next_token_probs(ids)
     assert truth is not None
-    np.testing.assert_allclose(table["P of the grammar"] / 100, truth[table["id"]], rtol=1e-9)
+    np.testing.assert_allclose(table["P in the grammar"] / 100, truth[table["id"]], rtol=1e-9)
     said = float(re.search(r"here: \*\*([0-9.]+)\*\*", shown(app))[1])
     assert said == pytest.approx(np.abs(probs - truth).sum() / 2, abs=6e-5)
 
 
 def test_outside_the_grammar_the_page_says_so_and_shows_no_truth() -> None:
     app = run("logits", lang="en", prompt="zebra quux")
-    assert any("never says these words" in caption.value for caption in app.caption)
-    assert "P of the grammar" not in app.dataframe[0].value
+    assert any("cannot generate this text" in caption.value for caption in app.caption)
+    assert "P in the grammar" not in app.dataframe[0].value
 
 
 def test_a_target_far_down_the_ranking_is_in_the_table() -> None:
@@ -262,7 +262,7 @@ def test_the_lens_ends_in_the_models_own_answer() -> None:
     last = table.iloc[-1]
     assert label_id(last["Top token"]) == probs.argmax()
     assert last["P"] / 100 == pytest.approx(probs.max(), rel=1e-5)
-    assert last["P of the followed"] / 100 == pytest.approx(probs[7], rel=1e-4)
+    assert last["P of the followed token"] / 100 == pytest.approx(probs[7], rel=1e-4)
     assert last["Its rank"] == 1 + (probs > probs[7]).sum()
 
 
@@ -308,7 +308,7 @@ TEXTS_PASTED = "The weather today is nice\n\n好\nThe king <b>$x$ :red[y]\n"
 
 def test_several_texts_are_scored_and_bad_lines_are_named() -> None:
     app = run("logits", lang="en", **{"logits.view": "several"})
-    assert not app.exception and "then press the button" in shown(app)
+    assert not app.exception and "Then press the button" in shown(app)
     app.text_area(key="several.pasted").set_value(TEXTS_PASTED).run()
     app.button(key="several.start").click().run()
     assert not app.exception and not app.error

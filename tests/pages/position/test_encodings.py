@@ -50,8 +50,8 @@ def test_encodings_side_by_side_for_any_width(d_model: str) -> None:
     assert not app.error
     assert ("is odd" in told(app)) == (d_model == "7")
     table = tables(app)[0].set_index("encoding")
-    assert table.loc["Learned", "learned numbers"] == 128 * 128
-    assert table.loc["Relative bias", "learned numbers"] == 32 * 4
+    assert table.loc["Learned", "learned parameters"] == 128 * 128
+    assert table.loc["Relative bias", "learned parameters"] == 32 * 4
 
 
 @pytest.mark.parametrize(

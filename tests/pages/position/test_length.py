@@ -74,7 +74,7 @@ def test_attention_by_distance_is_the_mean_along_the_diagonals() -> None:
             pattern = trace["blocks.1.attn.pattern"].double().numpy().mean(0)
             row[:] = [np.diag(pattern, -distance).mean() for distance in range(128)]
         np.testing.assert_allclose(table[encoding], weights.mean(0), atol=1e-6)
-    assert table["all keys alike"][127] == pytest.approx(1 / 128)
+    assert table["the same for all keys"][127] == pytest.approx(1 / 128)
 
 
 def test_attention_by_distance_on_the_readers_prompt() -> None:

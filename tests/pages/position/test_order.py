@@ -1,4 +1,4 @@
-"""What order does: the distances on the page against the models' own."""
+"""The effect of order: the distances on the page against the models' own."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ def test_a_long_prompt_leaves_out_the_model_whose_table_ends() -> None:
 
 def test_a_pair_of_other_tokens_is_said_to_be_one() -> None:
     assert "The same tokens in two orders" in told(run(**{"position.view": "order", "position.pair": "birthday"}))
-    assert "Not quite the same tokens" in told(run(**{"position.view": "order", "position.pair": "tom"}))
+    assert "The tokens are not quite the same" in told(run(**{"position.view": "order", "position.pair": "tom"}))

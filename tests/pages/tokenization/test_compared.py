@@ -20,8 +20,8 @@ def test_vocabularies_side_by_side() -> None:
     assert frame["V"].tolist() == [REFERENCE.get_vocab_size(), 1_112_064, 256]
     assert frame["characters per token"].tolist() == [len(text) / n for n in frame["tokens"]]
     assert frame["bytes per token"].tolist() == [len(text.encode()) / n for n in frame["tokens"]]
-    assert frame["characters split"].tolist() == [1, 0, 5] and frame["words broken"].tolist() == [1, 1, 1]
-    assert app.dataframe[1].value["comes back"].tolist() == ["✓"] * 3
+    assert frame["characters split"].tolist() == [1, 0, 5] and frame["words split"].tolist() == [1, 1, 1]
+    assert app.dataframe[1].value["restored"].tolist() == ["✓"] * 3
     data = part(app, "vocabulary_rows")
     for row, ids in enumerate([REFERENCE.encode(text).ids, list(map(ord, text)), list(text.encode())]):
         drawn = [chip[2] for stretch in data["stretches"] for cell in stretch["rows"][row] for chip in cell[2]]
@@ -35,7 +35,7 @@ def test_vocabularies_side_by_side() -> None:
 def test_of_a_long_text_only_a_window_is_drawn_and_all_is_counted(sample: str, n: int) -> None:
     app = run("compare", **{"tokenization.text": sample, "tokenization.from": "480"}, vocabularies="bytes,small-world")
     frame = app.dataframe[0].value
-    assert frame["tokens"].tolist() == [n, n] and "comes back" in app.dataframe[1].value
+    assert frame["tokens"].tolist() == [n, n] and "restored" in app.dataframe[1].value
     chips = [cell for stretch in part(app, "vocabulary_rows")["stretches"] for cell in stretch["rows"][0]]
     assert len(chips) == 240
     assert f"{n:,} characters" in sentences(app)
@@ -62,7 +62,7 @@ def test_what_a_file_loses_is_marked_with_the_difference(tmp_path: Path, monkeyp
     monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(tmp_path))
     app = run("compare", prompt="Cafés", vocabularies="small.json,bytes")
     frame = app.dataframe[1].value
-    assert frame["comes back"].tolist() == ["✗ not the same text", "✓"]
+    assert frame["restored"].tolist() == ["✗ not the same text", "✓"]
     assert frame["normalised to"].tolist() == ["cafes", "unchanged"]
     assert frame["differences"].tolist() == ["C → c; é → e␣##", ""]
 
@@ -75,7 +75,7 @@ def test_special_tokens_typed_by_name_are_text_or_control_tokens_in_every_vocabu
     }
     as_text, control = (app.dataframe[0].value["tokens"].tolist() for app in counts.values())
     assert as_text == [len(REFERENCE.encode(text).ids), len(text)] and control == [3, len(text)]
-    assert counts["control"].dataframe[1].value["comes back"].tolist() == ["✓", "✓"]
+    assert counts["control"].dataframe[1].value["restored"].tolist() == ["✓", "✓"]
 
 
 def test_the_vocabulary_trained_here_is_one_of_those_compared() -> None:
@@ -96,7 +96,7 @@ def test_a_vocabulary_is_trained_and_compared() -> None:
     app.run()
     learned = list(learn_merges(split_words(text)))
     frame = app.dataframe[-1].value
-    assert frame["times side by side"].tolist() == [merge.count for merge in learned]
+    assert frame["times adjacent"].tolist() == [merge.count for merge in learned]
     assert frame["tokens of the text"].tolist() == [merge.n_tokens for merge in learned]
     beside = app.dataframe[0].value
     expected = tokenizer_of([merge.pair for merge in learned[:5]]).encode("the mat").ids

@@ -87,7 +87,7 @@ def test_tokens_are_those_of_the_tokenizers_library() -> None:
     assert float(shown["Characters per token"]) == pytest.approx(len(text) / len(reference.ids), abs=5e-4)
     assert float(shown["Bytes per token"]) == pytest.approx(len(text.encode()) / len(reference.ids), abs=5e-4)
     n = len(text.encode())
-    assert f"{n} of {n} bytes equal" in sentences(app)
+    assert f"{n} of {n} bytes are equal" in sentences(app)
     printed = last_snippet(app).splitlines()
     assert [int(line.split()[0]) for line in printed[:6]] == reference.ids[:6]
 
@@ -121,10 +121,12 @@ def test_merges_are_the_tokenizers_own_in_rank_order() -> None:
     assert part(app, "merge_replay")["step"] == 3
     ranks = {tuple(pair) if isinstance(pair, list) else tuple(pair.split(" ")): i for i, pair in enumerate(definition)}
     assert len(ranks) == len(definition)
-    first = frame["runners-up (rank)"].iloc[0]
+    first = frame["other candidates (rank)"].iloc[0]
     waiting = [int(rank) for rank in re.findall(r"\((\d+)\)", first)]
     assert (
-        waiting == sorted(waiting) and waiting[0] >= frame["rank"].iloc[0] and frame["runners-up (rank)"].iloc[-1] == ""
+        waiting == sorted(waiting)
+        and waiting[0] >= frame["rank"].iloc[0]
+        and frame["other candidates (rank)"].iloc[-1] == ""
     )
     assert len(last_snippet(app).splitlines()) == len(frame)
 
@@ -198,7 +200,7 @@ def test_the_vocabulary_is_searched_by_text_bytes_and_id() -> None:
     assert run("vocabulary", **{"vocabulary.query": "800", "vocabulary.by": "id"}).dataframe[0].value[
         "id"
     ].tolist() == [800]
-    for by, words in (("id", "This is no id"), ("bytes", "These are no bytes")):
+    for by, words in (("id", "This is not an id"), ("bytes", "These are not bytes")):
         app = run("vocabulary", **{"vocabulary.query": "x", "vocabulary.by": by})
         assert words in sentences(app) and not app.dataframe
 
@@ -214,7 +216,7 @@ def test_lists_of_the_vocabulary() -> None:
 
 def test_a_token_is_followed_to_the_embedding_page() -> None:
     app = run(prompt="今天天气", position="1")
-    (address,) = [link.proto.query_string for link in app.get("page_link") if "to its row" in link.proto.label]
+    (address,) = [link.proto.query_string for link in app.get("page_link") if "See the row of" in link.proto.label]
     wanted = dict(pair.split("=") for pair in address.split("&"))
     assert wanted == {"table.view": "lookup", "position": "1", "apply": "1"}
     app.query_params.clear()
@@ -228,7 +230,9 @@ def test_a_token_is_followed_to_the_embedding_page() -> None:
 def test_a_link_with_a_vocabulary_that_is_not_here_says_so() -> None:
     app = run("compare", vocabularies="bytes,elsewhere")
     assert app.dataframe[0].value["vocabulary"].tolist() == ["bytes"]
-    assert "Some vocabularies of this link are not here and were left out." in [text.value for text in app.text]
+    assert "Some vocabularies in this link are not available here and were left out." in [
+        text.value for text in app.text
+    ]
 
 
 def test_the_toy_table_beside_the_models_ids() -> None:
@@ -260,11 +264,11 @@ def test_renamed_ids_give_the_same_logits(model: str) -> None:
     assert rows[: len(ids)].tolist() == ids
     assert frame["new id"].tolist() == new_id[rows.tolist()].tolist()
     np.testing.assert_allclose(frame["logit before"], expected[rows], atol=1e-5)
-    np.testing.assert_allclose(frame["logit after, rows moved along"], expected[rows], atol=1e-4)
+    np.testing.assert_allclose(frame["logit after, rows moved too"], expected[rows], atol=1e-4)
     alone = lm(new_id[ids])[-1][new_id].numpy()
-    np.testing.assert_allclose(frame["logit after, ids alone changed"], alone[rows], atol=1e-4)
+    np.testing.assert_allclose(frame["logit after, only ids changed"], alone[rows], atol=1e-4)
     moved, unmoved = (float(line) for line in last_snippet(app).splitlines())
     assert moved < 1e-4 < unmoved
-    assert f"**{unmoved:.3g}** when the ids alone changed" in sentences(app)
+    assert f"**{unmoved:.3g}** if only the ids change" in sentences(app)
     table = app.table[0].value
     assert f"= {lm.model.token_embedding.weight.numel():,}" in table["Embedding"].iloc[3]

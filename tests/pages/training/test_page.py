@@ -105,7 +105,7 @@ def test_records_are_those_on_file() -> None:
     for name in table.index:
         held_out = lmcore.builtin.record(name)["held_out"]
         assert table.loc[name, "held-out loss (nats)"] == held_out["loss"]
-        assert table.loc[name, "grammar's own (nats)"] == held_out["grammar_loss"]
+        assert table.loc[name, "grammar itself (nats)"] == held_out["grammar_loss"]
     assert lmcore.builtin.DEFAULT in table.index
     assert str(lmcore.builtin.record()["held_out"]["loss"]) in printed(app.code[-1].value)
 
@@ -162,7 +162,7 @@ def test_every_token_can_be_scored_and_the_step_that_stops_helping_is_told() -> 
         after = F.cross_entropy(moved(ids[:-1]), ids[1:]).item()
     metrics = {metric.label: metric.value for metric in app.metric}
     assert float(metrics["Loss −ln P (nats)"]) == pytest.approx(after, rel=1e-3)
-    assert after > loss.item() and "stops helping at η" in told(app)
+    assert after > loss.item() and "no lower than before" in told(app)
 
 
 @pytest.mark.parametrize("last_only", ["0", "1"])
@@ -186,7 +186,7 @@ def test_two_sides_are_those_of_the_formulas(last_only: str) -> None:
     assert set(table.index[table["input side (lookup)"] > 0]) == touched
     assert table["cosine"].notna().sum() == len(touched)
     metrics = {metric.label: metric.value for metric in app.metric}
-    assert metrics["Rows with an input-side part"].startswith(f"{len(touched)} / ")
+    assert metrics["Rows with an input-side gradient"].startswith(f"{len(touched)} / ")
     assert printed(app.code[-1].value).split()[0] == str(len(touched))
 
 

@@ -129,8 +129,8 @@ def test_figures_of_the_curriculum(name: str) -> None:
     if name in SHARES:
         assert found["LM head"][1] == SHARES[name]
     frame = app.dataframe[0].value
-    assert f"{frame['adds'].sum():,}" == found["total"][0]
-    for formula, size in zip(frame["in numbers"], frame["size"], strict=True):
+    assert f"{frame['parameters added'].sum():,}" == found["total"][0]
+    for formula, size in zip(frame["with numbers"], frame["size"], strict=True):
         assert np.prod([int(factor) for factor in formula.split(" x ")], dtype=object) == size
     assert str(count(PRESETS[name]).total) in printed(app)
 
@@ -160,7 +160,7 @@ def test_sliders_begin_at_the_worked_example_and_follow() -> None:
 @pytest.mark.parametrize("each", ["parameters", "compute"])
 def test_sizes_that_do_not_fit_are_said(each: str, wrong: dict[str, str]) -> None:
     app = view(each, **{"tying.subject": "free", **wrong})
-    assert "do not fit together" in shown(app) and not app.dataframe
+    assert "do not match" in shown(app) and not app.dataframe
     assert next(iter(wrong)) in app.code[0].value
 
 

@@ -46,14 +46,14 @@ def show(lm: LanguageModel) -> None:
     """Draw the view."""
     st.markdown(
         _(
-            "Widely copied lessons hold figures that do not add up. Each is computed here while you look: "
-            "move what it depends on, and follow the link to where everything else can be moved."
+            "Some widely copied tutorials contain wrong figures. Each is computed again here: change the "
+            "values it depends on, or follow the link to the page where you can experiment."
         )
     )
     topics = {
-        "all": (_("All twelve"), range(1, 13)),
+        "all": (_("All twelve claims"), range(1, 13)),
         "sampling": (_("Sampling"), (1, 2, 12)),
-        "counting": (_("Counting"), (3, 4, 5, 6)),
+        "counting": (_("Parameters counted"), (3, 4, 5, 6)),
         "tying": (_("Tying"), (7, 8, 9)),
         "reading": (_("Logits and tokens"), (10, 11)),
     }

@@ -28,7 +28,7 @@ def product(lm: LanguageModel) -> Check:
         f"{size.symbols} = {size.formula} = {fmt_count(size.size)}\n"
         f"{fmt_count(size.size)} - {fmt_count(claimed)} = {fmt_count(size.size - claimed)}\n"
         f"{fmt_count(claimed)} mod {fmt_count(width)} = {fmt_count(claimed % width)}",
-        _("It has **{n}**. The claimed number is no multiple of 12,288 at all.").format(
+        _("It has **{n}**. The claimed number cannot be right: it is not a multiple of 12,288.").format(
             n=fmt_count(config.vocab_size * config.d_model)
         ),
         page.Suggestion(
@@ -48,12 +48,14 @@ def head_share(lm: LanguageModel) -> Check:
         f"{100 * tied.head_share:.1f} %",
         f"{fmt_count(tied.head_size)} / {fmt_count(tied.total)} = {100 * tied.head_share:.1f} % ({_('tied')})\n"
         f"{fmt_count(untied.head_size)} / {fmt_count(untied.total)} = {100 * untied.head_share:.1f} % ({_('untied')})",
-        _("It is **{share}** of {title} as released, tied; counted untied it would be {other}.").format(
+        _("It is **{share}** of {title} as released (tied). Counted untied, it would be {other}.").format(
             share=f"{100 * tied.head_share:.1f} %",
             title=PRESETS[name].title,
             other=f"{100 * untied.head_share:.1f} %",
         ),
-        page.Suggestion(_("Count it tied and untied"), "tying", {"tying.view": "parameters", "tying.subject": name}),
+        page.Suggestion(
+            _("Count it both tied and untied."), "tying", {"tying.view": "parameters", "tying.subject": name}
+        ),
     )
 
 
@@ -65,17 +67,17 @@ def norms(lm: LanguageModel) -> Check:
     rows = [row for row in count(replace(start, n_layers=n_layers, d_model=width)).rows if row.group == "norm"]
     total = sum(row.count for row in rows)
     return Check(
-        _("Two counts of a 12-layer model differ by 19,200 parameters: a floating-point error."),
+        _("Two counts of a 12-layer model differ by 19,200 parameters because of a floating-point error."),
         _("an error"),
         f"{total // width} × {width}",
         "\n".join(f"{row.name}: {row.formula} = {fmt_count(row.count)}" for row in rows)
         + f"\n{total // width} x {width} = {fmt_count(total)}",
         _(
-            "It is the **{n}** RMSNorm vectors that one of them left out: two a layer and one at the end. "
-            "Counts are whole numbers: none is rounded."
+            "The difference is **{n}** RMSNorm vectors that one count left out: two per layer and one at the "
+            "end. Counts are integers, so nothing is rounded."
         ).format(n=total // width),
         page.Suggestion(
-            _("Build this model with sliders"),
+            _("Start from this model and change its sizes"),
             "tying",
             {"tying.view": "parameters", "tying.subject": "free", "n_layers": n_layers, "d_model": width},
         ),
@@ -86,21 +88,23 @@ def one_scale(lm: LanguageModel) -> Check:
     """Check the MLP of LLaMA against its head."""
     config = PRESETS["llama-7b"]
     matrices = widgets.choice("checks.matrices", _("Matrices of the MLP counted"), [2, 3], 3)
-    unit = widgets.choice("checks.unit", _("The head counted in"), ["FLOPs", "MACs"], "FLOPs")
+    unit = widgets.choice("checks.unit", _("Count the head in"), ["FLOPs", "MACs"], "FLOPs")
     rows, head = mlp_compute(config), compute(config).rows[-1]
     counted = rows[:matrices]
     macs, head_amount = sum(row.macs for row in counted), head.flops if unit == "FLOPs" else head.macs
     both = f"{2 * macs / 1e6:.1f} / {head_amount / 1e6:.1f} M"
     return Check(
-        _("An MLP of LLaMA 7B takes 2 × 4096 × 11008 × 2 = 180 M FLOPs, about as much as its head with 131 M FLOPs."),
+        _("One MLP of LLaMA 7B takes 2 × 4096 × 11008 × 2 = 180 M FLOPs, about as much as its head with 131 M FLOPs."),
         "180 / 131 M",
         both,
         "\n".join(f"{row.name}: {row.formula} = {fmt_count(row.macs)} MACs" for row in counted)
         + f"\nMLP: {fmt_count(macs)} MACs = {fmt_count(2 * macs)} FLOPs"
         + f"\nhead: {head.formula} = {fmt_count(head.macs)} MACs = {fmt_count(head.flops)} FLOPs",
         _(
-            "The first number counts FLOPs of two matrices where LLaMA has three, the second counts MACs. "
-            "On one scale it is **{mlp}** against **{head}** M FLOPs."
+            "The first number counts the FLOPs of two matrices, but LLaMA has three. The second counts MACs. "
+            "In the same unit they are **{mlp}** and **{head}** M FLOPs."
         ).format(mlp=f"{2 * sum(row.macs for row in rows) / 1e6:.1f}", head=f"{head.flops / 1e6:.1f}"),
-        page.Suggestion(_("All products of a token"), "tying", {"tying.view": "compute", "tying.subject": "llama-7b"}),
+        page.Suggestion(
+            _("All matrix products for one token"), "tying", {"tying.view": "compute", "tying.subject": "llama-7b"}
+        ),
     )

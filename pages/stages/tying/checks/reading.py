@@ -40,13 +40,13 @@ def similarity(lm: LanguageModel) -> Check:
 
     return Check(
         _("The logit of a token is its similarity to the hidden state."),
-        _("nearest wins"),
+        _("largest cosine has largest logit"),
         _("{n} of {m} differ").format(n=len(differ), m=len(ids)),
         f"{chosen.name} · {visible(chosen.tokenizer.decode_bytes(ids[: position + 1]))} →\n"
         f"{_('largest logit')}: {line(largest)}\n{_('nearest by cosine')}: {line(nearest)}",
         _(
-            "A logit is a dot product: it grows with the row's length too. At **{n}** of {m} positions of this text "
-            "the nearest token by cosine is not the one with the largest logit."
+            "A logit is a dot product, so it also grows with the length of the row. At **{n}** of {m} "
+            "positions of this text, the nearest token by cosine is not the token with the largest logit."
         ).format(n=len(differ), m=len(ids)),
         page.Suggestion(
             _("Length and angle of every token"),
@@ -66,13 +66,13 @@ def whose_ids(lm: LanguageModel) -> Check:
         rows[name] = (tokenizer.vocab_size, tokenizer.encode(text).ids)
     rows["UTF-8"] = (256, list(text.encode()))
     return Check(
-        _("今天天气 is two ids, or three, beside a d_model of 768 and a real vocabulary."),
+        _("今天天气 is two ids, or three, in a tutorial with d_model 768 and a real vocabulary."),
         _("2 or 3 ids"),
         " · ".join(str(len(ids)) for _size, ids in rows.values()),
         "\n".join(f"{name} (V = {fmt_count(size)}): {ids}" for name, (size, ids) in rows.items()),
         _(
-            "Only a named tokenizer gives ids. Above are a toy of six entries, {names}, and plain bytes; "
-            "choose another model at the top of the page to see its own."
+            "Ids have a meaning only with a named tokenizer. Above are a toy vocabulary of six entries, "
+            "{names}, and plain bytes. Choose another model at the top of the page to see its ids."
         ).format(names=", ".join(f"`{name}`" for name in names)),
         page.Suggestion(_("This text in the chosen model's tokens"), "tokenization", {"prompt": text}),
     )

@@ -19,8 +19,8 @@ def half_temperature(lm: LanguageModel) -> Check:
         0.5,
         _("At T = 0.5 the worked example gives 3.8 / 0.8 / 94.2 / 0.1 / 0.5 %."),
         _(
-            "Dividing by T = 0.5 doubles each logit, so each ratio to the largest is squared. The claimed numbers "
-            "are too small everywhere but at the top."
+            "Dividing by T = 0.5 doubles every logit, so the ratio of each probability to the largest is "
+            "squared. The claimed numbers do not satisfy this."
         ),
     )
 
@@ -78,13 +78,13 @@ def kept_mass(lm: LanguageModel) -> Check:
             f"{list(LOGITS)[index]}: {100 * before.probs[index]:.2f} %, Σ = {100 * cumulative:.2f} % · {verdict}"
         )
     return Check(
-        _("After a top-p of 0.9 the kept words sum to 90 %."),
+        _("After top-p 0.9, the kept words sum to 90 %."),
         "90 %",
         f"{100 * mass:.2f} %",
         "\n".join(lines),
         _(
-            "The token that crosses the threshold stays, so the {n} kept tokens sum to **{mass}** before they are "
-            "renormalised, and to 100 % after: {values} %."
+            "The token that crosses the threshold is kept, so the {n} kept tokens sum to **{mass}** before "
+            "they are renormalised, and to 100 % after: {values} %."
         ).format(n=after.candidates, mass=f"{100 * mass:.2f} %", values=_percents(after.probs.tolist())),
         page.Suggestion(
             _("Move top-p in the sampling lab"), "sampling", {"source": "worked", "top_p": top_p, "temperature": 1.0}

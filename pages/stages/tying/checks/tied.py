@@ -26,14 +26,14 @@ def who_ties(lm: LanguageModel) -> Check:
     )
     shown = dict.fromkeys([name, "gpt2", "llama-7b", "llama-2-7b", "bert-base"])
     return Check(
-        _("LLaMA ties its embedding like GPT-2; BERT has no tied output."),
+        _("LLaMA ties its embedding like GPT-2. BERT does not tie its output."),
         _("LLaMA tied, BERT not"),
         f"{PRESETS[name].title}: {_('tied') if PRESETS[name].tie_embeddings else _('untied')}",
         "\n".join(
             f"{config.title}: {_('tied') if config.tie_embeddings else _('untied')}\n    {config.tie_source}"
             for config in map(PRESETS.__getitem__, shown)
         ),
-        _("LLaMA 1 and 2 do **not** tie; the output of BERT's masked language model **is** tied."),
+        _("LLaMA 1 and 2 do **not** tie. The output of BERT's masked language model **is** tied."),
         page.Suggestion(_("All models, with their sources"), "tying", {"tying.view": "models"}),
     )
 
@@ -47,7 +47,7 @@ def bias(lm: LanguageModel) -> Check:
     plain, counted = count(replace(config, head_bias=False)).total, count(config).total
     beside = "None" if model.head.bias is None else fmt_count(model.head.bias.numel())
     return Check(
-        _("Tying needs an output without a bias."),
+        _("Tying requires an output without a bias."),
         _("no bias"),
         _("tied, bias {n}").format(n=fmt_count(counted - plain)),
         f"tie_embeddings=True, head_bias={with_bias}\n"
@@ -55,11 +55,13 @@ def bias(lm: LanguageModel) -> Check:
         f"head.bias: {beside}\n"
         f"{fmt_count(counted)} - {fmt_count(plain)} = {fmt_count(counted - plain)}\n"
         f"{PRESETS['bert-base'].title}: {PRESETS['bert-base'].tie_source}",
-        _("The matrix is tied and a bias of {n} numbers stands beside it, as in BERT.").format(
+        _("The matrix is tied, and there is a separate bias of {n} numbers, as in BERT.").format(
             n=fmt_count(config.vocab_size)
         ),
         page.Suggestion(
-            _("A tied matrix with a bias, in torch"), "tying", {"tying.view": "operations", "tying.operation": "bias"}
+            _("A tied matrix may have a bias: see it in torch"),
+            "tying",
+            {"tying.view": "operations", "tying.operation": "bias"},
         ),
     )
 
@@ -85,12 +87,13 @@ def direction(lm: LanguageModel) -> Check:
         f"cos = ({together:.5f}² - {first:.5f}² - {second:.5f}²) / (2 x {first:.5f} x {second:.5f}) "
         f"= {parts.cosine:+.4f}",
         _(
-            "They are added, and their cosine is whatever it is: **{cosine}** for the whole matrices here, and from "
-            "{low} to {high} for the rows of this sentence. Measured, not assumed."
+            "The two gradients are added, and they need not point the same way: here their cosine is "
+            "**{cosine}** for the whole matrices, and {low} to {high} for the rows of this sentence. These "
+            "values are measured."
         ).format(
             cosine=f"{parts.cosine:+.4f}", low=f"{cosines.min().item():+.3f}", high=f"{cosines.max().item():+.3f}"
         ),
-        page.Suggestion(_("Every row, and over training"), "training", {"training.view": "sides"}),
+        page.Suggestion(_("Every row, and how it changes during training"), "training", {"training.view": "sides"}),
         figures.cosines(
             [visible(chosen.tokenizer.token_bytes(row)) for row in rows],
             cosines.tolist(),
