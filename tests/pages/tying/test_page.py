@@ -224,7 +224,7 @@ def test_checks_give_the_right_values() -> None:
         "25 x 768 = 19,200",
         "135,266,304 MACs = 270,532,608 FLOPs",
         "131,072,000 MACs = 262,144,000 FLOPs",
-        "**270.5** against **262.1**",
+        "**270.5** and **262.1**",
         "head.bias: 1,600",
         "head.weight is token_embedding.weight: True",
         "**92.25 %**",
