@@ -1,4 +1,4 @@
-"""Ways to cut a text that can be laid side by side: characters, bytes, a model's tokenizer, any tokenizer.json."""
+"""Ways to split a text that can be compared: characters, bytes, a model's tokenizer, any tokenizer.json."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lmcore.tokenizer.unigram import Segmented, Unigram, words_of
 
 
 class Vocabulary(Protocol):
-    """What is asked of every one of them."""
+    """The interface of a vocabulary."""
 
     @property
     def vocab_size(self) -> int:
@@ -30,7 +30,7 @@ class Vocabulary(Protocol):
         """Return the bytes of one token."""
 
     def read(self, text: str) -> str:
-        """Return what is left of a text once it has been normalised."""
+        """Return the text after normalisation."""
 
 
 class Characters:
@@ -43,7 +43,7 @@ class Characters:
     vocab_size = 0x110000 - 0x800
 
     def cut(self, text: str, special_tokens: bool = False) -> Cuts:
-        """Return one token a character."""
+        """Return one token per character."""
         ids = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
         return cuts_of_lengths(ids, np.diff(byte_of_character(text)), ids.tobytes().decode("utf-32-le"))
 
@@ -66,7 +66,7 @@ class Bytes:
     vocab_size = 256
 
     def cut(self, text: str, special_tokens: bool = False) -> Cuts:
-        """Return one token a byte."""
+        """Return one token per byte."""
         ids = np.frombuffer(text.encode(), dtype=np.uint8)
         return cuts_of_lengths(ids, np.ones(len(ids), dtype=np.int64), ids.tobytes().decode())
 

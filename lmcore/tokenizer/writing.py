@@ -1,4 +1,4 @@
-"""Which writing a token is in, told finely enough for vocabularies of many languages."""
+"""The script of a token, with enough distinctions for vocabularies of many languages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BY_NAME: tuple[tuple[tuple[str, ...], Writing], ...] = (
 
 
 def writing_of(token: bytes) -> Writing:
-    """Return the writing of a token, from its bytes alone.
+    """Return the script of a token, from its bytes alone.
 
     Of a mixture the first in the order Japanese or Korean, Chinese, Latin, Cyrillic or Greek, other letters counts;
     Chinese characters that Japanese uses too are Chinese unless kana stands beside them. "no letters" are digits,

@@ -1,4 +1,4 @@
-"""Training: an iterator of steps, a small trial on the small world, and a thread that trains while others go on."""
+"""Training: an iterator of steps, a small trial on the small world, and a background thread."""
 
 from lmcore.training.loop import TrainingSettings, TrainingStep, make_optimizer, next_token_loss, train
 

@@ -106,7 +106,7 @@ def batches(seed: int) -> Iterator[Tensor]:
 
 
 def held_out(lm: LanguageModel, n_batches: int = 24) -> dict[str, float]:
-    """Measure a model on text it has not seen, beside what the grammar itself would score.
+    """Measure a model on text it has not seen, and the grammar on the same text.
 
     Returns:
         loss: mean -ln P of the model, nats per token.

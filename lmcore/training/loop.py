@@ -93,11 +93,11 @@ def make_optimizer(model: nn.Module, settings: TrainingSettings) -> torch.optim.
 
 
 def train(model: Model, batches: Iterable[Tensor], settings: TrainingSettings) -> Iterator[TrainingStep]:
-    """Train the model in place, yielding after each step; stop by no longer asking.
+    """Train the model in place, yielding after each step; stop iterating to stop the training.
 
     Args:
         model: the model to train.
-        batches: id batches [B, S + 1], one a step.
+        batches: id batches [B, S + 1], one per step.
         settings: steps, learning rate and so on.
     """
     optimizer = make_optimizer(model, settings)

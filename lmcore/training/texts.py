@@ -1,4 +1,4 @@
-"""What a trial reads: the small world's endless text, or a text of the reader's own."""
+"""The training text of a trial: the small world's endless text, or the reader's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HELD_OUT = 0.1  # of a text of one's own
 
 
 class TrialText(Protocol):
-    """What is asked of a text: batches to train on, and windows kept apart."""
+    """The interface of a training text: batches to train on, and windows kept apart."""
 
     def batches(self, seed: int, batch_size: int) -> Iterator[Tensor]:
         """Yield ids [batch_size, W + 1] without end; the same seed gives the same."""

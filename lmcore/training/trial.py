@@ -1,4 +1,4 @@
-"""A trial: a model small enough to learn a text while one looks on, and what is measured of it."""
+"""A trial: a model small enough to learn a text in a minute or so, and its measurements."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Trial:
 
 
 def grammar_loss(tokenizer: Tokenizer) -> float:
-    """Return what the grammar scores on the small world's held-out windows, nats per token: no model expects less."""
+    """Return the grammar's loss on the small world's held-out windows, nats per token: the least a model can expect."""
     truth = Truth(tokenizer)
     ids = SmallWorldText(tokenizer).held_out()
     return -sum(float(truth.log_prob(row.tolist()).sum()) for row in ids) / ids[:, 1:].numel()

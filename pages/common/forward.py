@@ -1,4 +1,4 @@
-"""Run the model once for all who ask: one pass at a time, its results kept while they fit."""
+"""Run the model once for all sessions: one pass at a time; results are kept while they fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server tells browsers in front of every answer: which sources the pages may use, and who may frame them."""
+"""HTTP headers of every response: which sources the pages may use, and who may frame them."""
 
 from __future__ import annotations
 

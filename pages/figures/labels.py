@@ -8,7 +8,7 @@ from pages.common.escape import visible
 
 
 def token_labels(tokens: Sequence[bytes], first: int = 0) -> list[str]:
-    """Return one label a token, its position and its text: the same text at two places gives two labels.
+    """Return one label per token, its position and its text: the same text at two places gives two labels.
 
     >>> token_labels([b" the", b" the"])
     ['0:␣the', '1:␣the']

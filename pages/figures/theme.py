@@ -182,13 +182,13 @@ def bars(
     """Return horizontal bars, the first label on top, with exact numbers on hover.
 
     Args:
-        values: one number a label.
+        values: one number per label.
         labels: plain text; they may repeat.
         kind: "probability" (axis in percent from 0), "signed" (axis through 0), "amount" (from 0).
         value_title: what the length means, with the unit.
         removed: which bars a filter removed; they are grey and hatched.
         chosen: index of the bar to outline.
-        colours: one colour a bar; by default one colour, or by sign when kind is "signed".
+        colours: one colour per bar; by default one colour, or by sign when kind is "signed".
         height: pixels; by default it follows the number of bars.
     """
     x = np.array(values, dtype=np.float64)
@@ -239,7 +239,7 @@ def lines(
         series: name as plain text -> one y for each x.
         x_title, y_title: what the axes mean, with units.
         percent: y is a probability: axis in percent, from 0.
-        colours: one a line, used in turn, with dashes from the second turn on.
+        colours: one per line, used in turn, with dashes from the second turn on.
         height: pixels.
     """
     figure = base_figure(height or 380, x_title=x_title, y_title=y_title)

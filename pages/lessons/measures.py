@@ -34,7 +34,7 @@ def probability(lm: LanguageModel, prompt: str, token: str, **settings: Any) -> 
 
 
 def rank(lm: LanguageModel, prompt: str, token: str) -> int:
-    """Return which place a token has among all next tokens, 1 for the most probable."""
+    """Return the rank of a token among all next tokens, 1 for the most probable."""
     logits = _logits(lm, prompt)
     return 1 + int((logits > logits[_id(lm, token)]).sum())
 
@@ -62,7 +62,7 @@ def cosine(lm: LanguageModel, prompt: str, a: str, b: str) -> float:
 
 
 def nearest(lm: LanguageModel, prompt: str, token: str, among: Sequence[str]) -> str:
-    """Name, of some tokens, the one whose embedding row has the largest cosine to a token's."""
+    """Name the token, among some, whose embedding row has the largest cosine with a token's."""
     return max(among, key=lambda other: cosine(lm, prompt, token, other))
 
 

@@ -1,4 +1,4 @@
-"""The lesson above the page: what the step says, its question, the answer once the reader has given one."""
+"""The lesson above the page: the step's text, its question, and the answer after the reader has given one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def answers(lesson: Lesson) -> dict[int, int]:
 
 
 def go(lesson: Lesson, index: int, *, revealed: bool = False) -> None:
-    """Turn to a step's page in the step's state; what was set elsewhere goes back to where it begins."""
+    """Open a step's page in the step's state; all other values go back to their defaults."""
     step = lesson.steps[index]
     state = {**step.state, **(step.reveal if revealed else {})}
     query = {key: link.as_text(value) for key, value in state.items()}

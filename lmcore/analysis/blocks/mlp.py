@@ -1,4 +1,4 @@
-"""The MLP's units that a token sets off most."""
+"""The MLP's units that a token activates most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The residual stream: how long its vectors are, and what each attention and each MLP adds to them."""
+"""The residual stream: the length of its vectors, and what each attention and each MLP adds to them."""
 
 from __future__ import annotations
 

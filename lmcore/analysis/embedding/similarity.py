@@ -1,4 +1,4 @@
-"""Likeness of vectors: cosine and dot product, nearest neighbours, vector arithmetic.
+"""Similarity of vectors: cosine and dot product, nearest neighbours, vector arithmetic.
 
 Every row of the table is compared, in the space of the vectors themselves: a map in two dimensions is for looking,
 not for measuring. Scores are float64. To be quick over a vocabulary of a quarter of a million rows, a first pass in
@@ -22,7 +22,7 @@ _ROWS_AT_A_TIME = 16_384  # of a table of half precision, brought to float32
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Rows of a table by falling likeness: their ids and scores, float64."""
+    """Rows of a table by decreasing similarity: their ids and scores, float64."""
 
     ids: Tensor
     scores: Tensor
@@ -47,7 +47,7 @@ def cosine(a: Tensor, b: Tensor) -> Tensor:
 
 
 def likeness(table: Tensor, vector: Tensor, measure: Measure = "cosine") -> Tensor:
-    """Return how alike a vector is to every row of a table.
+    """Return the similarity of a vector to every row of a table.
 
     Args:
         table: [V, D].

@@ -1,4 +1,4 @@
-"""The KV cache held against the plain forward pass: the same logits, in how much time, for how much memory."""
+"""The KV cache compared with the plain forward pass: the logits, the time and the memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compare_cache(
     Args:
         lm: the language model.
         ids: the text, at least one token.
-        n_tokens: how long it gets, 1 to context_length: a shorter one is gone on from greedily; None is its own length.
+        n_tokens: how long it gets, 1 to context_length: a shorter one is continued greedily; None is its own length.
         points: at how many lengths both are measured; the plain passes take time in proportion to the square.
 
     Yields:

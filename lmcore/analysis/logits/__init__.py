@@ -1,1 +1,1 @@
-"""Where a logit comes from, and how well a model foresaw a text."""
+"""Where a logit comes from, and how well a model predicted a text."""

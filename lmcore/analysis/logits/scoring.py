@@ -1,4 +1,4 @@
-"""How well a model foresaw a text: rank, probability and surprisal of each token that came, loss, perplexity."""
+"""How well a model predicted a text: rank, probability and surprisal of each actual token, loss, perplexity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a model foresees each position of a text, on and on beyond the length it was trained on."""
+"""How well a model predicts each position of a text, also beyond the length it was trained on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def losses_by_position(lm: LanguageModel, windows: NDArray[np.int64]) -> Array:
 
 
 def grammar_losses_by_position(truth: Truth, windows: NDArray[np.int64]) -> Array:
-    """Return the same under the grammar that wrote the windows, exactly: no model can expect less.
+    """Return the same under the grammar that generated the windows, exactly: no model has a lower expected loss.
 
     Args:
         truth: the small world over the windows' tokenizer.

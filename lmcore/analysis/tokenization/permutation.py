@@ -1,4 +1,4 @@
-"""An id is a name: give every token another id, move its rows along, and the model computes the same."""
+"""An id is only a name: if every token gets another id and its rows move too, the model computes the same."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What one gradient step moves, and the gradient of a tied matrix in its two parts."""
+"""What one gradient step changes, and the two parts of the gradient of a tied matrix."""

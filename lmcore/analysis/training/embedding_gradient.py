@@ -123,7 +123,7 @@ def rows_touched(ids: Tensor) -> Tensor:
 
 
 def embedding_gradient(model: Model, ids: Tensor, last_only: bool = False) -> Tensor:
-    """Return autograd's gradient of the token embedding [V, D] for the model as it is: tied, it is the whole sum.
+    """Return autograd's gradient of the token embedding [V, D] of the model; for a tied model it is the whole sum.
 
     The arguments are those of `split_embedding_gradient`.
     """

@@ -1,4 +1,4 @@
-"""One gradient step under glass: theta -> theta - eta g for one sentence, always on copies.
+"""One gradient step in detail: theta -> theta - eta g for one sentence, always on copies.
 
 L(theta - eta g) = L - eta |g|^2 + o(eta): a step small enough lowers this loss by about eta |g|^2,
 a larger one by less or not at all, and what it does to other sentences is a matter of measurement.

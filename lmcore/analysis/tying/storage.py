@@ -1,4 +1,4 @@
-"""Tied or not: whether two matrices are one storage, told by identity and never by equal values."""
+"""Tied or not: whether two matrices share one storage, decided by identity and never by equal values."""
 
 from __future__ import annotations
 

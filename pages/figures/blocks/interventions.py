@@ -17,12 +17,12 @@ BEFORE, AFTER = theme.REMOVED, theme.CATEGORICAL[0]
 def before_and_after(
     labels: Sequence[str], before: ArrayLike, after: ArrayLike | None, names: tuple[str, str], rest: str
 ) -> Figure:
-    """Return two bars a token, its probability before and after, and two for all other tokens together.
+    """Return two bars per token, its probability before and after, and two for all other tokens together.
 
     Args:
-        labels: one a token, as plain text.
-        before: one probability a token.
-        after: likewise; None while nothing is changed: then there is one bar a token.
+        labels: one per token, as plain text.
+        before: one probability per token.
+        after: likewise; None while nothing is changed: then there is one bar per token.
         names: of the two.
         rest: the label of all tokens not listed.
     """

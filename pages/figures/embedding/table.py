@@ -23,7 +23,7 @@ def rows(
 
     Args:
         values: [row, dimension].
-        labels: one a row.
+        labels: one per row.
         chosen: index of the row to outline.
         limit: the end of the colour scale, the same for figures that are compared.
         titles: of the rows, the dimensions and the values.
@@ -54,7 +54,7 @@ def one_hot(
 
     Args:
         ids: the tokens' ids.
-        labels: one a position.
+        labels: one per position.
         vocab_size: number of columns.
         chosen: position to outline.
         titles: of the rows and the columns.
@@ -107,11 +107,11 @@ def ranked(
 def forming(
     steps: Sequence[int], series: Mapping[str, Sequence[float]], *, now: int, titles: tuple[str, str]
 ) -> Figure:
-    """Return cosines over training, one line a token.
+    """Return cosines over training, one line per token.
 
     Args:
         steps: of the snapshots, which are spaced evenly.
-        series: a token's label -> one cosine a snapshot.
+        series: a token's label -> one cosine per snapshot.
         now: which of the steps to mark.
         titles: of the steps and the cosines.
     """
@@ -147,7 +147,7 @@ def small_map(
 
     Args:
         coordinates: [N, 2].
-        labels: one a point.
+        labels: one per point.
         marked: indices of points to ring; the first of them is outlined and named.
         titles: of the axes.
     """
@@ -187,7 +187,7 @@ def small_map(
 
 
 def cosines(tables: Mapping[str, ArrayLike], *, titles: tuple[str, str]) -> Figure:
-    """Return how the cosines between pairs of rows are distributed, one line a table, in the same bins.
+    """Return how the cosines between pairs of rows are distributed, one line per table, in the same bins.
 
     Args:
         tables: name -> cosines of its pairs.

@@ -19,7 +19,7 @@ def against_length(
     y_title: str,
     unit: str,
 ) -> Figure:
-    """Return amounts from 0 against the length of a text, one line a name, a marker where it was measured.
+    """Return amounts from 0 against the length of a text, one line per name, a marker where it was measured.
 
     Args:
         lengths: in tokens.
@@ -56,7 +56,7 @@ def along_text(
     """Return the probability of each token of a text, the rounds of a circle shaded in turn.
 
     Args:
-        probs: one probability a token.
+        probs: one probability per token.
         hints: what to say of each on hover, as plain text.
         rounds: first token and the one after the last of each round.
         x_title, y_title: the axes' titles.

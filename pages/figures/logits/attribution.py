@@ -114,7 +114,7 @@ def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: in
     """Return what components add to a logit, in the model's order; beyond `limit` the smallest are one bar.
 
     Args:
-        values: one a component.
+        values: one per component.
         names: of the components.
         title: what the bars are.
         limit: how many bars at most, the one for the rest not counted.
@@ -131,7 +131,7 @@ def contributions(values: ArrayLike, names: Sequence[str], title: str, limit: in
 
 
 def contribution_grid(values: ArrayLike, blocks: Sequence[str], columns: Sequence[str], title: str) -> Figure:
-    """Return what each head and MLP adds to a logit: a row a block, a column a head, the MLP last."""
+    """Return what each head and MLP adds to a logit: one row per block, one column per head, the MLP last."""
     figure = theme.heatmap(values, blocks, columns, kind="signed")
     titled(figure, "", "", title)
     if np.size(values) <= MAX_CELLS_WITH_TEXT:

@@ -23,7 +23,7 @@ def next_tokens(
     """Return the most probable next tokens as bars; beside each, when known, the grammar's own probability.
 
     Args:
-        labels: one a token.
+        labels: one per token.
         model: its probability under the model.
         grammar: its probability under the grammar, or None.
         names: of the two.

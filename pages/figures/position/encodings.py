@@ -120,7 +120,7 @@ def by_distance(
     y_title: str,
     logarithmic: bool,
 ) -> Figure:
-    """Return attention weights over the distance, one line a name; the baseline is grey and dashed.
+    """Return attention weights over the distance, one line per name; the baseline is grey and dashed.
 
     On a logarithmic axis a weight of exactly 0 has no point.
     """
@@ -156,7 +156,7 @@ def by_distance(
 
 
 def mean_distances(values: ArrayLike, *, head_name: str, x_title: str, y_title: str) -> Figure:
-    """Return how far back each head of each block looks, [block, head] in tokens: a dot a head, a row a block."""
+    """Return the distance each head looks back, [block, head] in tokens: one dot per head, one row per block."""
     values = np.asarray(values, dtype=np.float64)
     n_blocks, n_heads = values.shape
     figure = theme.base_figure(max(300, 120 + 20 * n_blocks), x_title=x_title, y_title=y_title)

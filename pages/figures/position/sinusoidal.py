@@ -44,7 +44,7 @@ def table(values: ArrayLike, *, chosen: int | None, row_title: str, column_title
 
 
 def clocks(frequencies: ArrayLike, position: int, pairs: Sequence[int], chosen: int, pair_name: str) -> Figure:
-    """Return one clock a pair of dimensions: the hand's angle is position times frequency, its end (cos, sin).
+    """Return one clock per pair of dimensions: the hand's angle is position times frequency, its end (cos, sin).
 
     Args:
         frequencies: radians per position of every pair.

@@ -17,7 +17,7 @@ def bounds(labels: Sequence[str], low: ArrayLike, high: ArrayLike, removed: Sequ
     """Return bars up to what is certain, and from there on a paler part up to what is possible.
 
     Args:
-        labels: one a token, the last for all others together.
+        labels: one per token, the last for all others together.
         low: the least each can be.
         high: the most.
         removed: which of them a filter certainly removes.

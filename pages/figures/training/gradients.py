@@ -56,7 +56,7 @@ def loss_along(
 
 
 def moves(lengths: Sequence[float], names: Sequence[str], title: str) -> Figure:
-    """Return how far each part moved, as bars: three digits each, however small."""
+    """Return the size of each part's update, as bars: three digits each, however small."""
     figure = theme.bars(lengths, names, kind="amount", value_title=title)
     figure.data[0].text = [f"{length:.3g}" for length in lengths]
     figure.update_xaxes(exponentformat="power")

@@ -96,7 +96,7 @@ def lines(
 
 
 def bars(names: Sequence[str], kinds: Sequence[str], *, x_title: str, height: int = 320) -> dict[str, Any]:
-    """Return the specification of two bars a series, one a kind; the data are as in `long_table`, steps unused."""
+    """Return the specification of two bars per series, one per kind; the data are as in `long_table`, steps unused."""
     return {
         "height": height,
         "mark": {"type": "bar"},

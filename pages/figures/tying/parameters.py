@@ -39,7 +39,7 @@ def stacked(
     value_title: str,
     share: bool = False,
 ) -> Figure:
-    """Return one bar a model (or a count of it), its groups of parameters or of compute laid end to end.
+    """Return one bar per model (or a count of it), its groups of parameters or of compute laid end to end.
 
     Args:
         totals: label -> group -> amount.
@@ -122,7 +122,7 @@ def row_cosines(cosines: ArrayLike, *, x_title: str, y_title: str) -> Figure:
 
 
 def memory(lengths: Sequence[int], series: Mapping[str, Sequence[float]], *, x_title: str, y_title: str) -> Figure:
-    """Return memory against the number of cached tokens, one line a kind."""
+    """Return memory against the number of cached tokens, one line per kind."""
     figure = theme.lines(list(lengths), series, height=320)
     for trace, name in zip(figure.data, series, strict=True):
         trace.name = plotly_literal(name)

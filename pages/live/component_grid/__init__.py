@@ -1,4 +1,4 @@
-"""The parts of a model as a grid, a row a block: each cell a switch, coloured by a number where there is one."""
+"""The parts of a model as a grid, one row per block: each cell a switch, coloured by a number where there is one."""
 
 from __future__ import annotations
 

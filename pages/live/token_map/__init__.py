@@ -21,7 +21,7 @@ class Colours:
     Attributes:
         groups: index into `names` for each point; None for amounts.
         names: the groups' names and CSS colours, in the order of the legend.
-        amounts: one number a point, when there are no groups.
+        amounts: one number per point, when there are no groups.
         title: what the amounts are.
     """
 

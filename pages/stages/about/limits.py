@@ -17,7 +17,7 @@ from pages.stages.training.live import MOST_STEPS, WIDEST
 
 
 def rows() -> list[tuple[str, str]]:
-    """Return what is limited, and by how much."""
+    """Return every limit and its value."""
     return [
         (
             _("Prompt"),

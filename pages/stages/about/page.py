@@ -1,4 +1,4 @@
-"""About: what the server keeps of a visit, what it limits, whose the models are, and what runs here."""
+"""About: what the server keeps of a visit, its limits, the models' licences, and the versions that run here."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Place:
         return token_labels(self.found.tokens)
 
     def snippet(self, lines: str, imports: str = ".analysis") -> str:
-        """Return code that runs this very pass, followed by some lines."""
+        """Return code that runs this pass, followed by some lines."""
         return (
             f"import lmcore{imports}\n"
             f"lm = lmcore.load({self.lm.name!r})\n"

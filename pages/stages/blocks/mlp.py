@@ -1,4 +1,4 @@
-"""The MLP: which of its units a token sets off."""
+"""The MLP: which of its units a token activates."""
 
 from __future__ import annotations
 

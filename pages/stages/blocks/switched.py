@@ -15,7 +15,7 @@ MAX = 200
 
 
 def current(config: ModelConfig, length: int) -> list[str]:
-    """Return the interventions of the session, or of the address; those this model or text has not are dropped."""
+    """Return the interventions of the session or of the address, without those that do not exist here."""
     chosen: list[str] = link.remember(KEY, [], lambda text: text.split(",")[:MAX] if text else [])
     kept = [intervention for intervention in dict.fromkeys(chosen) if _exists(intervention, config, length)]
     if kept != chosen:
@@ -35,7 +35,7 @@ def say_dropped() -> None:
 
 
 def toggle(intervention: str) -> None:
-    """Carry an intervention out, or take it back."""
+    """Apply an intervention, or remove it."""
     chosen: list[str] = st.session_state[KEY]
     if intervention in chosen:
         change([other for other in chosen if other != intervention])

@@ -1,4 +1,4 @@
-"""Tensors of a pass as files. None takes longer than about a second to make: what is larger is offered in parts."""
+"""Save tensors of a pass as files. A file that would take more than about a second to make is offered in parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def downloads(trace: Trace, name: str, shown: Sequence[slice], layer: int, own: 
     Args:
         trace: the pass.
         name: the tensor.
-        shown: the part that is shown, a slice an axis.
+        shown: the part that is shown, one slice per axis.
         layer: the chosen block.
         own: names of the chosen block's tensors.
     """
@@ -74,7 +74,7 @@ def to_csv(tensor: np.ndarray, axes: Sequence[str], starts: Sequence[int] | None
 def to_npz(trace: Trace, names: Iterable[str], part: tuple[slice, ...] = ()) -> bytes:
     """Return tensors, or a part of each, as a NumPy archive, each under its name in the trace.
 
-    They are stored as they are: numbers like these are compressed by a tenth, in twenty times the time.
+    They are not compressed: that would save a tenth of the size and take twenty times as long.
     """
     file = io.BytesIO()
     np.savez(file, **{name: trace[name][part].numpy() for name in names})

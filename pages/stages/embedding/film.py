@@ -1,4 +1,4 @@
-"""The table's rows on their way through training: a film of the snapshots on axes that stay where they are."""
+"""The table's rows during training: an animation of the snapshots on fixed axes."""
 
 from __future__ import annotations
 

@@ -128,6 +128,6 @@ def _shapes(pairs: list[tuple[list[int], list[int]]]) -> None:
 
 
 def _around(position: int, n: int, most: int) -> tuple[int, int]:
-    """Return where at most `most` positions around one begin and end."""
+    """Return the range of at most `most` positions around one."""
     first = min(max(0, position - most // 2), max(0, n - most))
     return first, min(n, first + most)

@@ -1,4 +1,4 @@
-"""A token's neighbours at a moment of training, and how they came to be."""
+"""A token's neighbours at a step of training, and how they formed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tokens are shown, and what their colours say."""
+"""Which tokens are shown, and what their colours mean."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def choose(lm: LanguageModel, seed: int) -> Sample:
 
 
 def choose_colours(lm: LanguageModel, ids: list[int], lengths: torch.Tensor, default: str = "writing") -> Colours:
-    """Let the reader choose what the points' colours say."""
+    """Let the reader choose what the colours of the points mean."""
     built_in = lm.name in lmcore.builtin.names()
     ways = {
         "writing": _("script"),

@@ -1,4 +1,4 @@
-"""The same token in two sentences: one row, and hidden states that part from layer to layer."""
+"""The same token in two sentences: one row, and hidden states that become different layer by layer."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def show(lm: LanguageModel) -> None:
 
 
 def shared_tokens(first: Encoding, second: Encoding) -> list[int]:
-    """Return the ids that both texts have, in the order of the first; what was put before a text is none of it."""
+    """Return the ids that both texts have, in the order of the first; tokens added in front do not count."""
     others = set(second.ids[second.n_added :])
     return [token for token in dict.fromkeys(first.ids[first.n_added :]) if token in others]
 

@@ -33,7 +33,7 @@ def show(run: EngineRun) -> None:
 
 
 def table(node: ServedNode) -> pd.DataFrame:
-    """Return one row a token of the text up to a node."""
+    """Return one row per token of the text up to a node."""
     path = node.path()
     pieces = [step.piece for step in path if step.piece is not None]
     samplers = [step.sampler for step in path]

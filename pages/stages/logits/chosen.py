@@ -39,7 +39,7 @@ class Chosen(Place):
 
 
 def scores_of(lm: LanguageModel, found: Encoding, logits: Tensor) -> Scores | None:
-    """Return the scores of the text, computed once for it; None for one token, which nothing foresees."""
+    """Return the scores of the text, computed once; None for a single token, which nothing predicts."""
     if len(found.ids) < 2:
         return None
     key = (lm.name, tuple(found.ids))

@@ -72,7 +72,7 @@ def show(chosen: Chosen, out: Readout) -> None:
 
 
 def check_rankings(out: Readout, chosen: Chosen) -> None:
-    """Put the ranking by cosine beside the ranking by logit, and say whether they agree here."""
+    """Compare the ranking by cosine with the ranking by logit."""
     st.subheader(_("Is a logit a similarity?"), anchor=False)
     by_logit, by_cosine = int(out.logits.argmax()), int(out.cosines.argmax())
     agree = _("Here the token with the largest logit is also the nearest by cosine.")

@@ -212,7 +212,7 @@ def _coloured(asked: Asked) -> None:
 
 
 def table(asked: Asked) -> tuple[pd.DataFrame, str, dict[str, str]]:
-    """Return one row a position, the file's name, and the columns' formats."""
+    """Return one row per position, the file's name, and the columns' formats."""
     columns: dict[str, Sequence[object]] = {
         _("Position"): range(len(asked.tokens)),
         _("Token"): [shown(label) for label in asked.labels],

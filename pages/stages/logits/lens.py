@@ -28,7 +28,7 @@ def quantity_picker() -> str:
 
 
 def within_picker(chosen: Chosen) -> bool:
-    """Let the reader choose whether the states between attention and MLP are shown; many blocks begin without."""
+    """Let the reader choose whether the states between attention and MLP are shown; with many blocks, not at first."""
     return widgets.toggle(
         "lens.within",
         _("Show states within blocks"),
@@ -38,7 +38,7 @@ def within_picker(chosen: Chosen) -> bool:
 
 
 def window(chosen: Chosen, within: bool) -> slice:
-    """Return the positions to read: all of a short text, else as many as are quickly read, up to the chosen one."""
+    """Return the positions to read: all of a short text, else the last ones up to the chosen one."""
     config, length = chosen.config, len(chosen.found.ids)
     for_one = ((2 if within else 1) * config.n_layers + 1) * config.vocab_size * config.d_model
     most = max(MIN_POSITIONS, min(MAX_POSITIONS, int(_MAX_MULTIPLICATIONS // for_one)))
@@ -58,7 +58,7 @@ def layers_of(chosen: Chosen, trace: Trace, within: bool) -> list[LensLayer]:
 
 
 def show(chosen: Chosen, layers: list[LensLayer], part: slice, quantity: str) -> None:
-    """Show the lens as a picture: a row a state, a column a position."""
+    """Show the lens as a picture: one row per state, one column per position."""
     first, tokens = part.start, chosen.labels[part]
     states = [layer.state for layer in layers]
     if len(chosen.labels) > len(tokens):

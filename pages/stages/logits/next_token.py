@@ -1,4 +1,4 @@
-"""The distribution after one position: the model's, beside the grammar's own where there is one."""
+"""The distribution after one position, compared with the grammar's where that is known."""
 
 from __future__ import annotations
 

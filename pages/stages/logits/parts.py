@@ -18,13 +18,13 @@ MAX_BARS = 30
 
 
 def of_picker() -> str:
-    """Let the reader choose what is split: one logit, or the difference of two."""
+    """Let the reader choose what is decomposed: one logit, or the difference of two."""
     names = {"logit": _("Logit"), "difference": _("Difference")}
     return widgets.choice("parts", _("Decompose"), list(names), "logit", format_func=names.__getitem__)
 
 
 def attribution(chosen: Chosen, trace: Trace) -> Attribution:
-    """Return the split of the followed token's logit and of the other's."""
+    """Return the decomposition of the followed token's logit and of the other's."""
     return attribute(chosen.lm.model, trace, chosen.position, [chosen.target, chosen.rival])
 
 

@@ -21,7 +21,7 @@ class Parsed(NamedTuple):
 
 
 def parse(text: str, tokenizer: Tokenizer) -> Parsed | None:
-    """Return the token that a text means, or None when it means none.
+    """Return the token that a text stands for, or None.
 
     `#42` is the id 42. Any other text is the token of that text, else the token of a space and that text (most
     English words carry their space), else the first of the tokens that the text becomes.

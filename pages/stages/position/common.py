@@ -7,13 +7,13 @@ from pages.common import session
 
 
 def built_in_models() -> dict[str, str]:
-    """Return the built-in models that differ in nothing but their position encoding, by encoding."""
+    """Return the built-in models that differ only in their position encoding, by encoding."""
     configs = lmcore.builtin.configs()
     return {config.position_encoding: name for name, config in configs.items() if config.tie_embeddings}
 
 
 def model_with(encoding: str) -> str:
-    """Return the chosen model's name when it has this position encoding, else the built-in model that has."""
+    """Return the chosen model's name if it has this position encoding, else that of a built-in model with it."""
     if session.language_model().config.position_encoding == encoding:
         return session.model_name()
     return built_in_models()[encoding]

@@ -41,7 +41,7 @@ class Effect:
     """What an encoding does to the score of a query and a key.
 
     Attributes:
-        title: how it is called on screen.
+        title: its name on screen.
         told: what the number is.
         square: [query, key].
     """
@@ -167,7 +167,7 @@ def _in_threes(effects: list[tuple[str, Effect]]) -> list[list[tuple[str, Effect
 
 
 def _properties(d_model: int, n_heads: int) -> pd.DataFrame:
-    """Return what sets the encodings apart, with the built-in models' own sizes."""
+    """Return how the encodings differ, with the sizes of the built-in models."""
     configs = lmcore.builtin.configs()
     names = built_in_models()
     learned, relative = configs[names["learned"]], configs[names["relative"]]

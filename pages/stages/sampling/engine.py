@@ -234,7 +234,7 @@ def _bars(labels: list[str], known: PartialDistribution, result: PartialReshaped
 
 
 def table(labels: list[str], found: Candidates, result: PartialReshaped) -> tuple[pd.DataFrame, str, dict[str, str]]:
-    """Return one row a token told, the file's name, and the columns' formats."""
+    """Return one row per token told, the file's name, and the columns' formats."""
     low, high = result.low.tolist(), result.high.tolist()
     frame = pd.DataFrame(
         {

@@ -17,7 +17,7 @@ MAX_DRAWN = 300  # more chips than this are a wall, not a picture; the table and
 
 
 def require_text() -> str:
-    """Return the prompt, or say what is missing or too much and stop; a text longer than the context will do here."""
+    """Return the prompt, or say why there is none and stop. It may be longer than the context here."""
     text = session.prompt()
     if not text or len(text) > session.MAX_CHARACTERS:
         session.require_tokens()  # says which, and stops
@@ -38,7 +38,7 @@ def drawn_groups(found: Encoding) -> list[tuple[int, int]]:
 
 
 def token_table(found: Encoding) -> pd.DataFrame:
-    """Return one row a token: id, text, bytes, where it lies in the text, and its sizes."""
+    """Return one row per token: id, text, bytes, where it lies in the text, and its sizes."""
     return pd.DataFrame(
         {
             _("position"): range(len(found)),
@@ -54,7 +54,7 @@ def token_table(found: Encoding) -> pd.DataFrame:
 
 
 def special_strings() -> str:
-    """Let the reader choose what special strings in a text are, "text" or "control", and return it."""
+    """Let the reader choose how special strings in a text are read, "text" or "control", and return it."""
     return widgets.choice(
         "special_strings",
         _("Treat special strings"),

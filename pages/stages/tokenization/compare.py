@@ -1,4 +1,4 @@
-"""One text under several vocabularies: where each cuts it, and what that costs."""
+"""One text under several vocabularies: where each splits it, and into how many tokens."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def show(lm: LanguageModel) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """One way to cut the text: what it is called, the vocabulary, where it cuts, and what stands under a token.
+    """One way to split the text: its name, its vocabulary, the cuts, and the note under each token.
 
     `notes` has a note for each token of the cuts; without them it is the id that stands there.
     """
@@ -142,7 +142,7 @@ def rows(text: str, start: int, ways: Sequence[Row], *, key: str) -> None:
 
 
 def comparison_table(text: str, found: Mapping[str, Vocabulary], examined: Mapping[str, Examined]) -> pd.DataFrame:
-    """Return one row a vocabulary: its size, and how it fares on the text."""
+    """Return one row per vocabulary: its size, and its figures for the text."""
     lines = []
     for name, each in examined.items():
         measured = each.measured
@@ -164,7 +164,7 @@ def comparison_table(text: str, found: Mapping[str, Vocabulary], examined: Mappi
 
 
 def formats() -> dict[str, str]:
-    """Return how the table's numbers are written."""
+    """Return the formats of the table's columns."""
     return {"V": "count", _("tokens"): "count", _("characters per token"): "%.3f", _("bytes per token"): "%.3f"}
 
 

@@ -51,7 +51,7 @@ def show(engine: Engine) -> None:
 
 
 def table(found: ServerTokens) -> pd.DataFrame:
-    """Return one row a token: id, text, and bytes where the server tells them."""
+    """Return one row per token: id, text, and bytes where the server tells them."""
     group_of = [number for number, (first, end) in enumerate(found.groups) for _index in range(first, end)]
     return pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""An id is a name: renamed together with their rows, the ids give the same logits."""
+"""An id is only a name: renumbered together with their rows, the ids give the same logits."""
 
 from __future__ import annotations
 
@@ -119,9 +119,9 @@ def to_draw(logits: Tensor) -> Tensor:
 
 
 def _three(lm: LanguageModel, ids: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the last position's logits, all in the order of the old ids: as it is, renamed, renamed without rows.
+    """Return the last position's logits in the order of the old ids: unchanged, renumbered, renumbered without rows.
 
-    The session keeps them: a renamed table is as large as the model's own, and is made once.
+    The session keeps them: a renumbered table is as large as the model's own and is made once.
     """
     asked = (lm.name, tuple(ids.tolist()), seed)
     last = st.session_state.get(_LAST)

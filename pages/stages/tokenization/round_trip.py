@@ -1,4 +1,4 @@
-"""Does a text come back from its ids? Said for each vocabulary, with what was lost."""
+"""Is a text restored from its ids? For each vocabulary, with what was lost."""
 
 from __future__ import annotations
 

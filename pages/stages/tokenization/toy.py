@@ -1,4 +1,4 @@
-"""Whose ids? The same text in a toy vocabulary of words and in the model's own."""
+"""Ids of two vocabularies: the same text in a toy vocabulary of words and in the model's own."""
 
 from __future__ import annotations
 
