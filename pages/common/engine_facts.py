@@ -26,10 +26,10 @@ def of(engine: Engine, log_probs: bool = False, check: bool = True) -> Capabilit
         return engine.capabilities
 
     found = engines.ask(engine, "capabilities", ask)
-    with st.expander(_("What this server was found to do")):
-        st.table(pd.DataFrame(_rows(engine, found), columns=[_("asked"), _("found")]).set_index(_("asked")))
+    with st.expander(_("What this server supports")):
+        st.table(pd.DataFrame(_rows(engine, found), columns=[_("question"), _("found")]).set_index(_("question")))
         st.caption(
-            _("Found by a few requests of one token each, when {name} was first opened.").format(
+            _("Found with a few requests of one token each, when {name} was first opened.").format(
                 name=f"**{engine.name}**"
             )
         )
@@ -40,21 +40,21 @@ def of(engine: Engine, log_probs: bool = False, check: bool = True) -> Capabilit
 
 
 def _rows(engine: Engine, found: Capabilities) -> list[tuple[str, str]]:
-    unknown = _("it does not tell")
+    unknown = _("not returned by the server")
     names = {
         "id": _("by id"),
-        "text": _("by text: tokens of the same text fall together"),
+        "text": _("by text: tokens with the same text cannot be told apart"),
         "none": _("it returns none"),
     }
     scores = {
         "by id": _("yes, by id, with the rank of every token"),
         "by text": _("yes, by text, among the most probable ones"),
-        "by text, one place late": _("yes, by text and one place late: read so that they fit"),
+        "by text, one place late": _("yes, by text and one position late; corrected here"),
         "none": _("no"),
     }
     processed = {
-        True: _("processed: they follow the temperature"),
-        False: _("raw: the model's own, at T = 1"),
+        True: _("processed: they depend on the temperature"),
+        False: _("raw: the unmodified model, at T = 1"),
         None: _("not found"),
     }
     most = f"{found.max_log_probs:,}"
@@ -65,11 +65,11 @@ def _rows(engine: Engine, found: Capabilities) -> list[tuple[str, str]]:
         (_("model"), visible(engine.config.model)),
         (_("context length"), f"{found.context_length:,}" if found.context_length else unknown),
         (_("vocabulary size"), f"{found.vocab_size:,}" if found.vocab_size else unknown),
-        (_("prompt as token ids"), _("yes") if found.takes_ids else _("no: it is given text, which it cuts itself")),
+        (_("prompt as token ids"), _("yes") if found.takes_ids else _("no: it takes text and tokenizes it itself")),
         (_("tokenizer to ask"), _("yes") if found.tokenizer else _("no")),
         (_("log-probabilities"), names[found.names]),
         (_("at most"), most),
         (_("raw or processed"), processed[found.processed]),
         (_("scores of the prompt's tokens"), scores[found.prompt_scores]),
-        (_("its sampler's own settings"), defaults or unknown),
+        (_("the server's default sampling settings"), defaults or unknown),
     ]

@@ -148,8 +148,8 @@ def test_a_branch_is_named_pruned_and_put_back(page: Page) -> None:
     run_to_the_end(page)
     begin_a_branch(page, 2, position=4)
     branch = text(page)
-    page.get_by_label("Name of the branch in view").fill("<b>mine</b>")
-    page.get_by_label("Name of the branch in view").press("Enter")
+    page.get_by_label("Name of the current branch").fill("<b>mine</b>")
+    page.get_by_label("Name of the current branch").press("Enter")
     settle(page)
     expect(branch_list(page).nth(1)).to_contain_text("<b>mine</b>", timeout=WAIT)
     press(page, "prune")
@@ -157,7 +157,7 @@ def test_a_branch_is_named_pruned_and_put_back(page: Page) -> None:
     press(page, "undo")
     expect(branch_list(page)).to_have_count(2, timeout=WAIT)
     assert text(page) == branch
-    expect(page.get_by_label("Name of the branch in view")).to_have_value("<b>mine</b>", timeout=WAIT)
+    expect(page.get_by_label("Name of the current branch")).to_have_value("<b>mine</b>", timeout=WAIT)
 
 
 def test_a_tree_is_saved_and_opened_by_someone_else(page: Page, open_page: OpenPage, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def rows() -> list[tuple[str, str]]:
             _("Several texts scored at once"),
             _("{texts:,} texts of {n:,} characters each").format(texts=several.MAX_TEXTS, n=several.MAX_CHARACTERS),
         ),
-        (_("Own logits"), _("{n:,} characters").format(n=sources.MAX_CHARACTERS)),
+        (_("Your own logits"), _("{n:,} characters").format(n=sources.MAX_CHARACTERS)),
         (_("Draws per press"), f"{drawing.MAX_DRAWS:,}"),
         (_("Generated text"), _("the model's context; {n} texts are kept").format(n=runs.MAX_RUNS)),
         (

@@ -57,7 +57,7 @@ def _row(run: GenerationRun, number: int, leaf: Node, in_view: bool) -> None:
         key=f"generation.branch.{number}",
         icon=":material/radio_button_checked:" if in_view else ":material/radio_button_unchecked:",
         type="tertiary",
-        help=_("Bring this branch into view"),
+        help=_("Show this branch"),
         on_click=_walk,
         args=(run, leaf),
     )
@@ -70,7 +70,7 @@ def _edit(run: GenerationRun, leaf: Node, leaves: list[Node]) -> None:
     key = f"generation.name.{'.'.join(str(step.token_id) for step in run.tree.path(leaf)[-8:])}.{leaf.depth}"
     st.session_state[key] = run.tree.branch_name(leaf)
     name.text_input(
-        _("Name of the branch in view"),
+        _("Name of the current branch"),
         key=key,
         max_chars=tree_file.MAX_NAME,
         on_change=lambda: _rename(run, leaf, st.session_state[key]),
@@ -90,10 +90,10 @@ def _edit(run: GenerationRun, leaf: Node, leaves: list[Node]) -> None:
             ),
         )
     prune.button(
-        _("Prune it"),
+        _("Remove this branch"),
         key="generation.prune",
         icon=":material/content_cut:",
-        help=_("Cuts off what belongs to this branch alone; it can be put back."),
+        help=_("Removes only what belongs to this branch. It can be restored."),
         disabled=run.running,
         on_click=_prune,
         args=(run, leaf),
@@ -106,7 +106,7 @@ def _edit(run: GenerationRun, leaf: Node, leaves: list[Node]) -> None:
 
 def _undo(run: GenerationRun) -> None:
     st.button(
-        _("Put back what was pruned"),
+        _("Restore the removed branch"),
         key="generation.undo",
         icon=":material/undo:",
         disabled=run.running,
@@ -148,7 +148,7 @@ def _comparison(run: GenerationRun, one: Node, other: Node, leaves: list[Node]) 
     st.markdown(_("**Two branches compared**"))
     if shared < min(len(first), len(second)):
         st.markdown(
-            _("They part at position {position}: {a} with {p} here, {b} with {q} there.").format(
+            _("They differ from position {position} on: {a} with {p} here, {b} with {q} there.").format(
                 position=len(run.tree.prompt_ids) + shared,
                 a=markdown_literal(first[shared].token),
                 p=fmt_probability(math.exp(first[shared].log_prob)),
@@ -164,7 +164,7 @@ def _comparison(run: GenerationRun, one: Node, other: Node, leaves: list[Node]) 
                 _("tokens"): [len(path) for _leaf, path, _colour in sides],
                 _("tokens of its own"): [len(path) - shared for _leaf, path, _colour in sides],
                 _("mean of ln P"): [mean_log_prob(path) for _leaf, path, _colour in sides],
-                _("mean of ln P, its own"): [mean_log_prob(path[shared:]) for _leaf, path, _colour in sides],
+                _("mean of ln P of its own tokens"): [mean_log_prob(path[shared:]) for _leaf, path, _colour in sides],
                 "ln P": [math.fsum(step.log_prob for step in path) for _leaf, path, _colour in sides],
                 _("probability"): [
                     fmt_probability(math.exp(math.fsum(step.log_prob for step in path)))
@@ -179,13 +179,14 @@ def _comparison(run: GenerationRun, one: Node, other: Node, leaves: list[Node]) 
         key="generation.comparison",
         column_config={
             name: st.column_config.NumberColumn(format="%.3f")
-            for name in (_("mean of ln P"), _("mean of ln P, its own"), "ln P")
+            for name in (_("mean of ln P"), _("mean of ln P of its own tokens"), "ln P")
         },
     )
     st.caption(
         _(
-            "Probability: of all the tokens after the prompt, under the model itself at T = 1. As drawn: under the "
-            "settings each was drawn with. A longer text is less probable by being longer: compare the means."
+            "Probability: of all the tokens after the prompt, under the unmodified model (T = 1). As drawn: "
+            "under the settings with which each token was drawn. A longer text has a smaller probability, so "
+            "compare the means."
         )
     )
 
@@ -220,11 +221,11 @@ def _named(name: str) -> str:
 def _tree(run: GenerationRun, present: Node, in_view: Node, other: Node | None) -> None:
     nodes = run.tree.nodes()
     if len(nodes) > MAX_DRAWN:
-        st.caption(_("A tree of {n:,} tokens is too large to be drawn.").format(n=len(nodes)))
+        st.caption(_("A tree of {n:,} tokens is too large to draw.").format(n=len(nodes)))
         return
     number = {node: index for index, node in enumerate(nodes)}
     labels = [_("prompt") if node.parent is None else visible(node.token) for node in nodes]
-    paths = [Path([number[node] for node in in_view.lineage()], _("in view"), theme.CATEGORICAL[0])]
+    paths = [Path([number[node] for node in in_view.lineage()], _("current"), theme.CATEGORICAL[0])]
     if other is not None:
         paths.append(Path([number[node] for node in other.lineage()], _("compared"), theme.CATEGORICAL[1]))
     with wide(max(node.depth for node in nodes)):
@@ -267,7 +268,7 @@ def _earlier() -> None:
             ),
             key=f"generation.earlier.{number}",
             icon=":material/undo:",
-            help=_("Bring it back"),
+            help=_("Restore"),
             on_click=runs.bring_back,
             args=(key,),
         )

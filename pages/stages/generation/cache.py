@@ -45,14 +45,14 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
             )
         st.caption(
             _(
-                "The text is the prompt and what was generated, gone on from greedily to this length. Both ways "
-                "compute the logits of the next token; without the cache the whole text runs again."
+                "The text is the prompt and what was generated, continued greedily to this length. Both ways "
+                "compute the logits of the next token; without the cache, the whole text runs again."
             )
         )
     with right:
         _words(lm, n_tokens)
         if jobs.find("cache", question) is None:
-            st.info(_("Press Measure both: this machine runs the text token by token, with the cache and without."))
+            st.info(_("Press Measure both. This machine runs the text token by token, with the cache and without."))
         jobs.show("cache", question, lambda found: _share(found), lambda found, all_: _draw(lm, found, all_))
     _drawn(run)
     shown = ids[:n_tokens]
@@ -68,10 +68,10 @@ def _words(lm: LanguageModel, n_tokens: int) -> None:
     config, limit = lm.config, lm.config.context_length
     st.markdown(
         _(
-            "Keys and values of the tokens already seen do not change, so they are kept, and only the new token runs "
-            "through the model. A token takes 2 × {layers} layers × {heads} key/value heads × {d_head} numbers of "
-            "{size} bytes = {each:,} bytes; {n} tokens take {some} MiB, the full context of {limit:,} tokens {full} "
-            "MiB. The weights take {weights} MiB."
+            "The keys and values of earlier tokens do not change, so they are kept, and only the new token "
+            "runs through the model. A token takes 2 × {layers} layers × {heads} key/value heads × {d_head} "
+            "numbers of {size} bytes = {each:,} bytes; {n} tokens take {some} MiB, the full context of "
+            "{limit:,} tokens {full} MiB. The weights take {weights} MiB."
         ).format(
             layers=config.n_layers,
             heads=config.n_kv_heads,
@@ -88,15 +88,15 @@ def _words(lm: LanguageModel, n_tokens: int) -> None:
     if config.n_kv_heads < config.n_heads:
         st.caption(
             _(
-                "{heads} query heads share {kv_heads} key/value heads: with one each, the cache would be {times} times "
-                "as large."
+                "{heads} query heads share {kv_heads} key/value heads. With one each, the cache would be "
+                "{times} times as large."
             ).format(heads=config.n_heads, kv_heads=config.n_kv_heads, times=config.n_heads // config.n_kv_heads)
         )
     if config.sliding_window is not None and config.local_layers:
         st.caption(
             _(
-                "{n} of the {layers} layers see only the last {window} tokens. The cache here keeps all; keeping "
-                "just what they see would take {less} MiB at the full context."
+                "{n} of the {layers} layers see only the last {window} tokens. This cache keeps all tokens; "
+                "keeping only what those layers see would take {less} MiB at the full context."
             ).format(
                 n=len(config.local_layers),
                 layers=config.n_layers,
@@ -116,7 +116,7 @@ def _drawn(run: GenerationRun) -> None:
     if len(path) < 2:
         return
     columns = st.columns(2)
-    names = (_("A token drawn took, with cache"), _("A token drawn took, without"))
+    names = (_("Time per token, with cache"), _("Time per token, without cache"))
     for column, used, name in zip(columns, (True, False), names, strict=True):
         seconds = [step.seconds for step in path[1:] if step.used_cache == used and step.seconds]  # the first: prompt
         column.metric(name, f"{1000 * sum(seconds) / len(seconds):.2f} ms" if seconds else "–")
@@ -157,8 +157,8 @@ def _draw(lm: LanguageModel, found: CacheComparison, everything: bool) -> None:
     last_with, last_without = found.seconds_with[-1], found.seconds_without[-1]
     st.markdown(
         _(
-            "At {n} tokens the next one takes {fast} ms with the cache and {slow} ms without, {times} times as long. "
-            "**The logits are the same**: over all lengths they differ by {difference} at most."
+            "At {n} tokens, the next one takes {fast} ms with the cache and {slow} ms without, {times} times "
+            "as long. **The logits are the same**: at any length they differ by at most {difference}."
         ).format(
             n=found.lengths[-1],
             fast=f"{1000 * last_with:.2f}",

@@ -38,7 +38,7 @@ def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
             [_label(run, token_id) for token_id in order],
             chosen=None if node is None else node.token_id,
             wording=figures.Wording(
-                model=_("the model's own (T = 1)"),
+                model=_("unmodified model (T = 1)"),
                 drawn_from=_("drawn from"),
                 removed=_("removed"),
                 rest=_("the other {n:,} tokens"),
@@ -65,9 +65,9 @@ def _facts(node: Node | None, result: Reshaped, position: int) -> None:
         n=result.candidates, v=result.start.vocab_size, mass=fmt_probability(result.removed_mass)
     )
     if node is None:
-        st.markdown(_("**Position {position}, not drawn yet.**").format(position=position) + " " + candidates)
+        st.markdown(_("**Position {position}: not drawn yet.**").format(position=position) + " " + candidates)
     else:
-        drawn = _("Taken by hand") if node.by_hand else _("Drawn")
+        drawn = _("Chosen by hand") if node.by_hand else _("Drawn")
         st.markdown(
             _("**Position {position}: {token}**, id {token_id}. {drawn} with {settings}.").format(
                 position=position,
@@ -77,7 +77,7 @@ def _facts(node: Node | None, result: Reshaped, position: int) -> None:
                 settings=settings_in_words(result.settings),
             )
             + " "
-            + _("Probability {p}; the model's own {own}, rank {rank}, surprisal {bits}.").format(
+            + _("Probability {p}. Unmodified model: {own}, rank {rank}, surprisal {bits}.").format(
                 p=fmt_probability(node.prob),
                 own=fmt_probability(float(result.initial_probs[node.token_id])),
                 rank=node.rank,
@@ -106,14 +106,14 @@ def _actions(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
         format_func=described.__getitem__,
         key=f"generation.candidate.{_place(run, node)}",
     )
-    text = _("Take it") if node is None else _("Take it instead")
-    if take.button(text, key="generation.take", width="stretch", help=_("Begins a branch; nothing is lost.")):
+    text = _("Choose") if node is None else _("Choose it instead")
+    if take.button(text, key="generation.take", width="stretch", help=_("Starts a branch; nothing is lost.")):
         run.take(parent, wanted)
         st.session_state[SELECTED] = None
         st.rerun()
     if node is not None and node is not run.node:
         ahead = node not in run.node.lineage()
-        label = _("Go on to here") if ahead else _("Rewind to here")
+        label = _("Go forward to here") if ahead else _("Rewind to here")
         if back.button(label, key="generation.go_to", width="stretch"):
             run.go_to(node)
             st.session_state[SELECTED] = None

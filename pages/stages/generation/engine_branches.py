@@ -65,7 +65,7 @@ def _row(run: EngineRun, number: int, leaf: ServedNode, in_view: bool) -> None:
         key=f"generation.engine.branch.{number}",
         icon=":material/radio_button_checked:" if in_view else ":material/radio_button_unchecked:",
         type="tertiary",
-        help=_("Bring this branch into view"),
+        help=_("Show this branch"),
         on_click=lambda: (run.show_branch(leaf), st.session_state.update({engine_line.SELECTED: None})),
     )
 
@@ -73,7 +73,7 @@ def _row(run: EngineRun, number: int, leaf: ServedNode, in_view: bool) -> None:
 def _tree(run: EngineRun, present: ServedNode, tip: ServedNode) -> None:
     nodes = run.root.nodes()
     if len(nodes) > MAX_DRAWN:
-        st.caption(_("A tree of {n:,} tokens is too large to be drawn.").format(n=len(nodes)))
+        st.caption(_("A tree of {n:,} tokens is too large to draw.").format(n=len(nodes)))
         return
     number = {node: index for index, node in enumerate(nodes)}
     labels = [_("prompt") if node.piece is None else engine_line.token_label(node) for node in nodes]
@@ -83,11 +83,11 @@ def _tree(run: EngineRun, present: ServedNode, tip: ServedNode) -> None:
             labels,
             [math.exp(node.piece.log_prob) if node.piece and node.piece.log_prob else 0.0 for node in nodes],
             labels,
-            paths=[Path([number[node] for node in tip.lineage()], _("in view"), theme.CATEGORICAL[0])],
+            paths=[Path([number[node] for node in tip.lineage()], _("current"), theme.CATEGORICAL[0])],
             present=number[present],
             by_hand=[number[node] for node in nodes if node.by_hand],
             x_title=_("tokens after the prompt"),
         ),
         "generation.engine.branches",
-        _("The tree of everything drawn: the branch in view in blue, the present place outlined."),
+        _("The tree of all drawn tokens: the current branch in blue, the current position outlined."),
     )

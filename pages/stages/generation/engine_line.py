@@ -83,10 +83,10 @@ def _token(step: ServedNode, ahead: bool, hint: str) -> TextToken:
     kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
     label = token_label(step).encode()
     if step.piece.log_prob is None:
-        return TextToken(label, "?", 0.0, _("its probability is not told"), kind)
+        return TextToken(label, "?", 0.0, _("its probability is not returned"), kind)
     bits = -step.piece.log_prob / math.log(2)
     found = step.piece.rank
-    rank = f"{found:,}" if found else _("beyond {n}").format(n=len(step.piece.among))
+    rank = f"{found:,}" if found else _("rank above {n}").format(n=len(step.piece.among))
     told = hint.format(p=fmt_probability(math.exp(step.piece.log_prob)), rank=rank, bits=fmt_bits(bits))
     return TextToken(label, f"{bits:.1f}", min(max(bits / FULL_COLOUR_BITS, 0.0), 1.0), told, kind)
 
@@ -95,11 +95,11 @@ def _status(run: EngineRun, running: bool) -> None:
     count = _("{n} of at most {limit} new tokens.").format(n=run.node.depth, limit=run.max_new_tokens)
     ends = {
         "text ended": _("The server ended the text here."),
-        "max_new_tokens": _("As many new tokens as allowed; raise the limit to go on."),
+        "max_new_tokens": _("The limit of new tokens is reached. Raise it to continue."),
         "": _("Running …") if running else "",
     }
     if run.tip is not run.node and not running:
-        st.caption(count + " " + _("What follows the present place is kept, greyed."))
+        st.caption(count + " " + _("What follows the current position is kept, in grey."))
     else:
         st.caption(count + " " + ends[run.end])
     if run.error is not None:
@@ -114,8 +114,8 @@ def _candidates(run: EngineRun, selected: ServedNode) -> None:
     texts = _texts(run, best)
     st.markdown(
         _(
-            "**Instead of** {token}: take another one and go on from there. "
-            "The probabilities are the model's, at T = 1."
+            "**Instead of** {token}: choose another token and continue from there. The probabilities are those "
+            "of the unmodified model, at T = 1."
         ).format(token=markdown_literal(token_label(selected)))
     )
     with st.container(horizontal=True):
@@ -132,7 +132,7 @@ def _candidates(run: EngineRun, selected: ServedNode) -> None:
             )
     if piece.among.merged:
         st.caption(
-            _("{n} of the {asked} asked for fell together with others of the same text.").format(
+            _("{n} of the {asked} requested have the same text as others.").format(
                 n=piece.among.merged, asked=piece.among.asked
             )
         )

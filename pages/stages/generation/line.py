@@ -90,21 +90,21 @@ def _status(run: GenerationRun, running: bool) -> None:
     count = _("{n} of at most {limit} new tokens.").format(n=run.node.depth, limit=run.max_new_tokens)
     ends = {
         "stop token": _("The text has ended: {token} was drawn.").format(token=markdown_literal(run.node.token)),
-        "stop string": _("The text has ended at the stop string {text}; what was drawn is kept.").format(
+        "stop string": _("The text has ended at the stop string {text}. It is kept.").format(
             text=markdown_literal(run.stop_match.text if run.stop_match else "")
         ),
-        "context full": _("The context is full: the model sees no more than {n} tokens.").format(
+        "context full": _("The context is full: the model cannot see more than {n} tokens.").format(
             n=run.tree.lm.config.context_length
         ),
-        "max_new_tokens": _("As many new tokens as allowed; raise the limit to go on."),
+        "max_new_tokens": _("The limit of new tokens is reached. Raise it to continue."),
         "": _("Running …") if running else "",
     }
     if run.tip is not run.node and not running:
-        st.caption(count + " " + _("What follows the present place is kept, greyed."))
+        st.caption(count + " " + _("What follows the current position is kept, in grey."))
     else:
         st.caption(count + " " + ends[run.end])
     if run.error:
-        st.error(_("The generation could not go on; what was drawn is kept."))
+        st.error(_("The generation could not continue. The text so far is kept."))
         st.code(run.error, language=None, wrap_lines=True)
 
 
@@ -115,7 +115,7 @@ def _plain_text(run: GenerationRun, prompt: Encoding, drawn: list[Node]) -> None
     text = prompt.text + stream.push(generated if match is None else generated[: match.start])
     st.code(readable(text), language=None, wrap_lines=True)
     if stream.pending:
-        st.caption(_("Held back until the character is whole: {bytes}").format(bytes=markdown_literal(stream.pending)))
+        st.caption(_("Hidden until the character is complete: {bytes}").format(bytes=markdown_literal(stream.pending)))
 
 
 def _is_end(run: GenerationRun, step: Node) -> bool:
@@ -131,7 +131,7 @@ def _repetition(drawn: list[Node]) -> None:
     sentence = _("The text repeats {text} over and over.").format(text=what)
     if drawn[-1].candidates == 1:
         sentence += " " + _(
-            "With one candidate at each step nothing leads out of the circle: the repetition trap of greedy decoding. "
-            "Go back some tokens and raise the temperature."
+            "With one candidate at each step, there is no way out of the loop: this is the repetition trap of "
+            "greedy decoding. Go back some tokens and raise the temperature."
         )
     st.info(sentence)

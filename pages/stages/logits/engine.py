@@ -51,16 +51,19 @@ def show(engine: Engine) -> None:
     """Draw the page."""
     page.header(
         _("LM head and logits"),
-        _("What the server tells of the scores: how each token was foreseen, and the most probable next ones."),
+        _(
+            "What the server returns about scores: the probability of each token of the prompt, and the most "
+            "probable next tokens."
+        ),
     )
     text = require_text()
     facts = engine_facts.of(engine)
-    size, told = f"{facts.vocab_size}" if facts.vocab_size else "V", _("told for")
+    size, told = f"{facts.vocab_size}" if facts.vocab_size else "V", _("returned for")
     page.equation(
         r"\ln P(t \mid t_0 \ldots t_{i-1}) = z_t - \ln \sum_{j=1}^{" + size + r"} e^{z_j}, \qquad "
         rf"\text{{{told}}}\ N \le {facts.max_log_probs}"
     )
-    st.caption(_("A server tells log-probabilities, not logits: the two differ by one number for each position."))
+    st.caption(_("A server returns log-probabilities, not logits. At each position the two differ by a constant."))
     titles = {"text": _("Every position"), "next": _("Next token")}
     if engine.config.weights:
         titles["same"] = _("Same weights, two places")
@@ -77,7 +80,7 @@ def show(engine: Engine) -> None:
         page.snippet(CODE.format(name=engine.name, prompt=text, n=min(n, facts.max_log_probs)))
     page.try_next(
         page.Suggestion(_("Reshape this distribution with temperature, top-k and top-p."), "sampling"),
-        page.Suggestion(_("Let the server go on from here: generation with branches"), "generation"),
+        page.Suggestion(_("Let the server continue from here: generation with branches"), "generation"),
     )
 
 
@@ -132,7 +135,7 @@ def _next(engine: Engine, asked: Asked, n: int) -> None:
         _("Bars: the probability of the most probable next tokens."),
     )
     st.caption(
-        _("The others share {rest}. These probabilities are exact: they are the server's own.").format(
+        _("The others share {rest}. These probabilities are exact: the server returned them.").format(
             rest=fmt_probability(max(0.0, 1 - sum(probs)))
         )
     )
@@ -153,8 +156,8 @@ def _next(engine: Engine, asked: Asked, n: int) -> None:
 def _say_merged(engine: Engine) -> None:
     st.caption(
         _(
-            "{name} names tokens by their text, so those of the same text, such as parts of characters, fall together: "
-            "only the tokens up to the first such case are told apart."
+            "{name} identifies tokens by their text, so tokens with the same text, such as parts of "
+            "characters, cannot be told apart. Only the tokens before the first such case are used."
         ).format(name=f"**{engine.name}**")
     )
 
@@ -180,13 +183,13 @@ def _every(engine: Engine, asked: Asked) -> None:
                 (_("Actual token"), _("Surprisal (bits)")),
             ),
             "surprisal",
-            _("Bars: the surprisal of each token that came, in bits."),
+            _("Bars: the surprisal of each actual token, in bits."),
         )
     elif told:
         st.caption(
             _(
-                "{name} tells the probability of {known} of the {n} tokens that came: the others were not among the "
-                "most probable ones, or are no whole characters. Loss and perplexity need all of them."
+                "{name} returns the probability of {known} of the {n} tokens: the others were not among the "
+                "most probable ones, or are not whole characters. Loss and perplexity need all of them."
             ).format(name=f"**{engine.name}**", known=len(known), n=len(told))
         )
     st.subheader(_("Every position"), anchor=False)
@@ -195,7 +198,7 @@ def _every(engine: Engine, asked: Asked) -> None:
 
 
 def _coloured(asked: Asked) -> None:
-    hint, unknown = _("P {p}, rank {rank}, {bits}"), _("not told")
+    hint, unknown = _("P {p}, rank {rank}, {bits}"), _("not returned")
     first, *labels = [label if isinstance(label, bytes) else shown(label).encode() for label in asked.labels]
     text = [TextToken(first, kind="prompt")]
     for token, label in zip(asked.tokens[1:], labels, strict=True):
@@ -207,7 +210,7 @@ def _coloured(asked: Asked) -> None:
         text.append(TextToken(label, f"{bits:.1f}", min(bits / FULL_COLOUR_BITS, 1.0), told))
     generated_text(text, key="engine.coloured", label=_("The coloured text"))
     st.caption(
-        _("The fuller the colour, the more bits the token surprised by; full is {n:g} bits.").format(n=FULL_COLOUR_BITS)
+        _("The darker the colour, the larger the surprisal. The darkest is {n:g} bits.").format(n=FULL_COLOUR_BITS)
     )
 
 
@@ -226,7 +229,7 @@ def table(asked: Asked) -> tuple[pd.DataFrame, str, dict[str, str]]:
             each.foreseen.best[n] if each.foreseen is not None and n < len(each.foreseen) else None
             for each in asked.tokens
         ]
-        columns[_("Foreseen {n}").format(n=n + 1)] = [
+        columns[_("Predicted {n}").format(n=n + 1)] = [
             "" if each is None else shown(each.text, each.token_id) for each in best
         ]
         columns[f"P {n + 1}"] = [math.nan if each is None else math.exp(each.log_prob) for each in best]

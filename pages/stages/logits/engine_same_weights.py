@@ -37,7 +37,7 @@ def show(engine: Engine, text: str) -> None:
     """Draw the view."""
     name = engine.config.weights
     st.markdown(
-        _("{local} here and {served} elsewhere have the same weights: what follows this prompt, by each.").format(
+        _("{local} here and {served} elsewhere have the same weights: what each predicts after this prompt.").format(
             local=markdown_literal(name), served=f"**{engine.name}**"
         )
     )
@@ -51,7 +51,7 @@ def show(engine: Engine, text: str) -> None:
     served = engines.ask(engine, ("next", text, n), lambda: engine.next(engine.prompt(text), n))
     found = agreement(served, log_softmax(session.logits(ids, name)[-1]), lm.tokenizer)
     if not found.rows:
-        st.info(_("None of the server's tokens can be told apart by its text, so there is nothing to compare."))
+        st.info(_("None of the server's tokens can be identified by its text, so there is nothing to compare."))
         link.stop()
     _picture(found, name, engine)
     page.snippet(CODE.format(weights=name, name=engine.name, prompt=text, n=n))
@@ -62,9 +62,9 @@ def _say_ids(engine: Engine, text: str, ids: list[int]) -> None:
         return
     theirs = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text)).ids
     if list(theirs) == ids:
-        st.caption("✓ " + _("Both cut the prompt into the same {n} ids.").format(n=len(ids)))
+        st.caption("✓ " + _("Both split the prompt into the same {n} ids.").format(n=len(ids)))
     else:
-        st.caption("✗ " + _("The two cut the prompt differently, so the numbers below answer different questions."))
+        st.caption("✗ " + _("The two split the prompt differently, so the numbers below cannot be compared directly."))
 
 
 def _picture(found: Agreement, name: str, engine: Engine) -> None:
@@ -89,8 +89,8 @@ def _picture(found: Agreement, name: str, engine: Engine) -> None:
     )
     right.metric(_("Tokens compared"), f"{len(found.rows)}")
     rounding = _(
-        "Rounding alone parts them: weights and sums in bfloat16 keep 8 bits, a quantised file is multiplied in 8-bit "
-        "pieces by some servers, and it is float32 here."
+        "The difference is only rounding: weights and sums in bfloat16 keep 8 bits, some servers multiply a "
+        "quantised file in 8-bit integers, and here it is float32."
     )
     if small:
         worst = _("The two differ by less than one thousandth of any probability here.")

@@ -60,7 +60,7 @@ def _show_drawn(source: Source, result: Reshaped, drawn: torch.Tensor) -> None:
     chart = observed_against_expected(
         names, observed[order].numpy(), expected, drawn=_("drawn"), expected_title=_("expected"), y_title=_("draws")
     )
-    alt = _("Bars: how often each token was drawn. Marks: how often it was expected.")
+    alt = _("Bars: the number of times each token was drawn. Marks: the expected number.")
     page.figure(chart, "sampling-draws", alt)
     test = chi_square(observed, result)
     if test.dof == 0:
@@ -71,12 +71,12 @@ def _show_drawn(source: Source, result: Reshaped, drawn: torch.Tensor) -> None:
                 statistic=test.statistic,
                 dof=test.dof,
                 p=test.p_value,
-                verdict=_("what one expects of this distribution.")
+                verdict=_("as expected for this distribution.")
                 if test.p_value >= 0.01
-                else _("rarer than one time in a hundred."),
+                else _("less than one time in a hundred."),
             )
         )
-        st.caption(_("Tokens expected fewer than 5 times are pooled into one cell."))
+        st.caption(_("Tokens expected fewer than 5 times are combined into one cell."))
     table = pd.DataFrame({"draw": range(1, n + 1), "id": drawn.tolist()})
     table["token"] = table["id"].map({token: visible(source.token(token)) for token in set(drawn.tolist())})
     page.download(_("Download the draws"), "draws.csv", lambda: table.to_csv(index=False).encode("utf-8-sig"))

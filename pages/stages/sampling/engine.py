@@ -72,13 +72,13 @@ def _place(engine: Engine, facts: Capabilities, text: str) -> Place:
     if len(found.ids) > MAX_DRAWN:
         return Place(engine.prompt(text), f"engine.prompt({text!r})")
     labels = [label or UNKNOWN for label in found.labels]
-    count = widgets.token_picker(labels, found.ids, label=_("The token after which position? Choose one")) + 1
+    count = widgets.token_picker(labels, found.ids, label=_("Choose a token: the distribution after it is shown")) + 1
     prompt = engines.ask(engine, ("beginning", text, count), lambda: engine.beginning(text, count))
     if prompt is None:
         st.info(
             _(
-                "{name} takes text only, and the text up to this token ends inside a character or would be cut in "
-                "another way: choose another one."
+                "{name} takes only text, and the text up to this token ends inside a character or would be "
+                "tokenized in another way. Choose another token."
             ).format(name=f"**{engine.name}**")
         )
         link.stop()
@@ -96,7 +96,7 @@ def _whole(engine: Engine, facts: Capabilities, place: Place) -> Source:
 
     logits = engines.ask(engine, ("whole", prompt), ask)
     st.caption(
-        _("{name} tells all {n} log-probabilities, so everything below is what it is for a local model.").format(
+        _("{name} returns all {n} log-probabilities, so everything below is the same as for a local model.").format(
             name=f"**{engine.name}**", n=f"{len(logits):,}"
         )
     )
@@ -128,7 +128,7 @@ def _partial(engine: Engine, facts: Capabilities, place: Place) -> None:
     controls, picture = page.workbench()
     with controls:
         most = min(facts.max_log_probs, 1000)
-        n = widgets.slider("engine.n", _("Log-probabilities asked for"), 1, most, min(50, most))
+        n = widgets.slider("engine.n", _("Log-probabilities requested"), 1, most, min(50, most))
         size = facts.vocab_size or LARGEST_VOCABULARY
         temperature = widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
         top_k = widgets.slider("top_k", "top-k", 0, min(size, 200), 0, help=_("0 is off."))
@@ -157,9 +157,9 @@ def _partial(engine: Engine, facts: Capabilities, place: Place) -> None:
         )
     )
     page.try_next(
-        page.Suggestion(_("top-k 20: nothing of the tail is left, and all is exact"), "sampling", {"top_k": 20}),
+        page.Suggestion(_("top-k 20: the rest is removed, and all is exact"), "sampling", {"top_k": 20}),
         page.Suggestion(
-            _("T 1.5: how far do the bounds open, and how many more log-probabilities close them?"),
+            _("T 1.5: how wide are the bounds, and how many more log-probabilities narrow them?"),
             "sampling",
             {"temperature": 1.5, "top_k": 0, "top_p": 1.0},
         ),
@@ -171,22 +171,24 @@ def _say_what_is_known(
     engine: Engine, facts: Capabilities, known: PartialDistribution, found: Candidates, asked: int
 ) -> None:
     name = f"**{engine.name}**"
-    sentence = _("{name} tells the {n} most probable of {size} tokens; the others share {rest} at T = 1.")
+    sentence = _("{name} returns the {n} most probable of {size} tokens; at T = 1 the others share {rest}.")
     size = f"{known.vocab_size:,}" if facts.vocab_size else _("at most {n:,}").format(n=known.vocab_size)
     st.markdown(
         sentence.format(name=name, n=len(known.log_probs), size=size, rest=fmt_probability(known.tail_mass))
         + " "
-        + _("None of them is more probable than the last one told, and that bounds what they can do.")
+        + _("None of them is more probable than the last one returned; this bounds their effect.")
     )
     if len(found) < asked:
         st.caption(
             _(
-                "Of {asked} asked for, only the first {n} can be told apart: {name} names tokens by their text, and "
-                "parts of characters have the same one."
+                "Of {asked} requested, only the first {n} can be told apart: {name} identifies tokens by their "
+                "text, and parts of characters have the same text."
             ).format(asked=asked, n=len(found), name=name)
         )
     if facts.processed:
-        st.warning(_("This server's log-probabilities follow the temperature it is sent; they are asked for at T = 1."))
+        st.warning(
+            _("This server's log-probabilities depend on the temperature it is sent. They are requested at T = 1.")
+        )
 
 
 def _measures(result: PartialReshaped) -> None:
@@ -196,16 +198,18 @@ def _measures(result: PartialReshaped) -> None:
     values = {
         _("Tokens kept"): kept,
         _("Removed"): between(result.removed, fmt_probability),
-        _("Not told"): between(result.rest, fmt_probability),
+        _("Not returned"): between(result.rest, fmt_probability),
         _("Entropy (bits)"): between(result.entropy_bits, lambda bits: f"{bits:.3f}"),
     }
     columns = st.columns(2)  # bounds are long: four in a row have no room
     for number, (name, value) in enumerate(values.items()):
         columns[number % 2].metric(name, value)
     if result.exact:
-        st.caption("✓ " + _("All of this is exact: nothing in it depends on the tokens that are not told."))
+        st.caption("✓ " + _("All of this is exact: it does not depend on the tokens that were not returned."))
     else:
-        st.caption(_("A pale bar and a “–” are bounds: the truth lies between them, wherever the tail's share goes."))
+        st.caption(
+            _("A pale bar and a “–” are bounds: the true value lies between them, however the rest is distributed.")
+        )
 
 
 def between(value: Interval, formatted: Callable[[float], str]) -> str:
@@ -226,7 +230,7 @@ def _bars(labels: list[str], known: PartialDistribution, result: PartialReshaped
             [*low[:shown], others_low],
             [*high[:shown], max(others_high, others_low)],
             [bool(value == 0) for value in high[:shown]] + [others_high == 0],
-            _("possible, depending on the tokens not told"),
+            _("possible, depending on the tokens not returned"),
         ),
         "engine-sampling",
         _("Bars: the probability of the most probable tokens under these settings, and its bounds where not exact."),

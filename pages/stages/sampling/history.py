@@ -51,8 +51,10 @@ def choose(source: Source) -> Edited:
         _show_own(source, own, out)
         _show_added(source, added)
         _show_field(source)
-        widgets.number("penalty_last_n", _("Only the latest n of them (0: all)"), 0, 2**31 - 1, 0)
-        st.button(_("Back to the source's own"), key="history.reset", on_click=_reset, disabled=not found.is_edited)
+        widgets.number("penalty_last_n", _("Only the last n of them (0: all)"), 0, 2**31 - 1, 0)
+        st.button(
+            _("Restore the tokens of the source"), key="history.reset", on_click=_reset, disabled=not found.is_edited
+        )
     if found.is_edited:
         n, of = len(found.history.prompt) + len(found.history.generated), len(own)
         counted = ngettext("The penalties count {n} token", "The penalties count {n} tokens", n).format(n=n)
@@ -76,13 +78,13 @@ def _show_own(source: Source, own: list[int], out: tuple[int, ...]) -> None:
         return
     first = max(len(own) - MAX_SHOWN, 0)
     if first:
-        st.caption(_("The latest {n:,} of {of:,} tokens; those before them count.").format(n=MAX_SHOWN, of=len(own)))
+        st.caption(_("The last {n:,} of {of:,} tokens. Earlier tokens also count.").format(n=MAX_SHOWN, of=len(own)))
     places = range(first, len(own))
 
     def switched(on: set[int]) -> None:
         st.session_state[_OUT] = tuple(place for place in places if place not in on)
 
-    label = _("Before this position: switch one off and it is not counted")
+    label = _("Before this position: press a token to leave it out")
     _pills("history.own", label, source, {place: own[place] for place in places}, set(places) - {*out}, switched)
 
 
@@ -93,7 +95,7 @@ def _show_added(source: Source, added: tuple[int, ...]) -> None:
     def switched(on: set[int]) -> None:
         st.session_state[_ADDED] = tuple(token for place, token in enumerate(added) if place in on)
 
-    label = _("Added, as if generated: switch one off and it is gone")
+    label = _("Added, as if generated: press a token to remove it")
     _pills("history.more", label, source, dict(enumerate(added)), {*range(len(added))}, switched)
 
 
@@ -124,11 +126,11 @@ def _pills(
 def _show_field(source: Source) -> None:
     field, add, instead = st.columns([3, 1, 1], vertical_alignment="bottom")
     field.text_input(
-        _("A text to count"),
+        _("Text to count"),
         key=_TEXT,
         max_chars=1000,
         autocomplete="off",
-        help=_("It is split into tokens as the source's own text is."),
+        help=_("It is tokenized in the same way as the text of the source."),
     )
 
     def take(replacing: bool) -> None:

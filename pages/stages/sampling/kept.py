@@ -41,19 +41,19 @@ def choose() -> KeptStep:
     """Let the reader choose a generation, a branch of it and a step; without any the page says so and stops."""
     found = runs.kept()
     if not found:
-        st.info(_("Nothing has been generated in this session yet: every step will be kept to be looked at here."))
+        st.info(_("Nothing has been generated in this session yet. Every step is kept, and you can look at it here."))
         st.page_link(stages.script("generation"), label=_("Generate a text"), icon=":material/arrow_forward:")
         link.stop()
     run = _run(found)
     path = run.tree.path(_leaf(run))
     place = st.session_state.get(_PLACE)
     place = len(path) - 1 if place is None else min(place, len(path) - 1)
-    st.caption(_("The token that was drawn at which step? Choose one"))
+    st.caption(_("Choose a step: the distribution it was drawn from is shown"))
     token_strip(
         [node.token for node in path],
         [fmt_probability(node.prob) for node in path],
         key="kept.strip",
-        label=_("The token that was drawn at which step? Choose one"),
+        label=_("Choose a step: the distribution it was drawn from is shown"),
         selected=place,
         on_select=lambda chosen: st.session_state.update({_PLACE: chosen}),
         first_position=len(run.tree.prompt_ids),
@@ -101,11 +101,11 @@ def _tell(node: Node, result: Reshaped) -> None:
     token = markdown_literal(node.token)
     p = fmt_probability(node.prob).replace(" ", "\u00a0")  # no line begins with a %
     said, button = st.columns([3, 1], vertical_alignment="center")
-    took = _("{token} was taken by hand") if node.by_hand else _("{token} was drawn")
+    took = _("{token} was chosen by hand") if node.by_hand else _("{token} was drawn")
     sentence = took + _(" under {settings}, where its probability was {p}.")
     said.markdown(sentence.format(token=token, settings=named, p=p))
     button.button(
-        _("Set the knobs to these"),
+        _("Use these settings"),
         key="kept.take",
         on_click=knobs.set_to,
         args=(settings,),

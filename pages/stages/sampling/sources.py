@@ -49,17 +49,17 @@ def choose() -> Source:
         "model": _("The model, at a position"),
         "step": _("A step of a generation"),
         "worked": _("Worked example"),
-        "own": _("Own logits"),
+        "own": _("Your own logits"),
     }
     kind = widgets.choice("source", _("Logits from"), list(titles), "model", format_func=titles.__getitem__)
     if kind == "worked":
-        st.caption(_("After 今天天气, five candidates with the logits that lessons use."))
+        st.caption(_("Five candidates after 今天天气, with the logits that textbooks use."))
         return _listed(list(worked.LOGITS), list(worked.LOGITS.values()))
     return {"own": _own, "step": _step, "model": _model}[kind]()
 
 
 def _model() -> Source:
-    position = widgets.position_picker(label=_("The token after which position? Choose one"))
+    position = widgets.position_picker(label=_("Choose a token: the distribution after it is shown"))
     ids = tuple(session.encoding().ids)
     lm = session.language_model()
     code = (
@@ -96,11 +96,11 @@ def _own() -> Source:
     text = st.session_state.get("own_logits")
     if text is None or len(text) <= MAX_IN_ADDRESS:
         text = link.remember("own_logits", EXAMPLE)
-    st.caption(_("One token a line as “token: value”, a bare list of numbers, CSV, or JSON."))
+    st.caption(_("One token per line as “token: value”, a bare list of numbers, CSV, or JSON."))
     long_text(
         st.session_state["own_logits"],
         key="own_logits.field",
-        label=_("Own logits"),
+        label=_("Your own logits"),
         hint=_("Paste logits here."),
         max_chars=MAX_CHARACTERS,
         on_change=lambda changed: st.session_state.update({"own_logits": changed}),
@@ -110,12 +110,12 @@ def _own() -> Source:
     if found.problems:
         n = len(found.problems)
         if found.from_json:
-            sentence = _("Entry {number} is no logit: {text}")
+            sentence = _("Entry {number} is not a logit: {text}")
             heading = ngettext(
                 "{n} entry could not be read; the rest is kept.", "{n} entries could not be read; the rest is kept.", n
             )
         else:
-            sentence = _("Line {number} is no logit: {text}")
+            sentence = _("Line {number} is not a logit: {text}")
             heading = ngettext(
                 "{n} line could not be read; the rest is kept.", "{n} lines could not be read; the rest is kept.", n
             )
@@ -127,7 +127,7 @@ def _own() -> Source:
         st.info(_("Give at least one logit, such as “token: 2.3”."))
         link.stop()
     if max(found.logits) == -np.inf:
-        st.info(_("Every logit is -inf, so no token is possible: give at least one finite number."))
+        st.info(_("Every logit is -inf, so no token is possible. Give at least one finite number."))
         link.stop()
     return _listed(found.tokens, found.logits)
 

@@ -39,11 +39,11 @@ def mass_kept_by_top_p() -> float:
 def show() -> None:
     """Show the table, then the wrong figures beside the right ones."""
     st.subheader(_("The worked example"), anchor=False)
-    st.caption(_("Five candidates after 今天天气. Each row is one setting alone; a token that was removed has 0."))
+    st.caption(_("Five candidates after 今天天气. Each row applies one setting; a removed token has 0."))
     probs = table()
     frame = probs.rename_axis(_("Setting")).reset_index()
     page.numbers_table(frame, "worked-example", dict.fromkeys(LOGITS, "probability"))
-    st.subheader(_("Figures in circulation, checked"), anchor=False)
+    st.subheader(_("Errors in tutorials, checked"), anchor=False)
     st.table(_checks(probs))
 
 
@@ -59,8 +59,10 @@ def _checks(probs: pd.DataFrame) -> pd.DataFrame:
     kept = fmt_probability(mass_kept_by_top_p())
     rows.append(
         {
-            _("Claim"): _("After top-p 0.9 the kept words sum to 90 %"),
-            _("Computed"): _("{kept} before renormalising: the crossing token stays").format(kept=kept),
+            _("Claim"): _("After top-p 0.9, the kept words sum to 90 %"),
+            _("Computed"): _("{kept} before renormalising: the token that crosses the threshold is kept").format(
+                kept=kept
+            ),
         }
     )
     return pd.DataFrame(rows).set_index(_("Claim"))

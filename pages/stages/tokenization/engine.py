@@ -28,25 +28,31 @@ def show(engine: Engine) -> None:
     """Draw the page."""
     page.header(
         _("Tokenization"),
-        _("A tokenizer cuts the text's bytes into pieces of its vocabulary. Here the server's own does, asked for it."),
+        _(
+            "A tokenizer splits the bytes of the text into pieces from its vocabulary. Here the server's own "
+            "tokenizer does it."
+        ),
     )
     text = require_text()
     facts = engine_facts.of(engine)
     if facts.tokenizer is None:
-        st.info(_("{name} has no tokenizer that can be asked.").format(name=f"**{engine.name}**"))
+        st.info(_("{name} offers no tokenizer.").format(name=f"**{engine.name}**"))
         link.stop()
     found = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text))
     _sizes(text, found)
     _chips(engine, found)
     if found.adds_up:
-        st.markdown("✓ " + _("The tokens' texts, joined, are the text again."))
+        st.markdown("✓ " + _("The texts of the tokens together are the original text."))
     else:
-        st.markdown("✗ " + _("The tokens' texts, joined, are not the text: the server changes it, or adds to it."))
+        st.markdown(
+            "✗ "
+            + _("The texts of the tokens together are not the original text: the server changes it, or adds to it.")
+        )
     page.numbers_table(table(found), "tokens")
     page.snippet(CODE.format(name=engine.name, prompt=text))
     page.try_next(
         page.Suggestion(_("An emoji of four bytes, and a rare character of three"), "tokenization", {"prompt": "😊龘"}),
-        page.Suggestion(_("How probable did the model find each of these tokens?"), "logits"),
+        page.Suggestion(_("How probable was each of these tokens for the model?"), "logits"),
     )
 
 
@@ -94,8 +100,9 @@ def _chips(engine: Engine, found: ServerTokens) -> None:
         return
     st.caption(
         _(
-            "Each chip: text, bytes in hexadecimal, ids. {name} does not tell the bytes of a token that is only a part "
-            "of a character, so the tokens that share one are drawn as one chip."
+            "Each chip shows the text, the bytes in hexadecimal and the ids. {name} does not return the bytes "
+            "of a token that is only a part of a character, so the tokens of one character are drawn as one "
+            "chip."
         ).format(name=f"**{engine.name}**")
     )
     texts = [shared.encode("utf-8", "surrogatepass") for shared in found.shared[: len(groups)]]

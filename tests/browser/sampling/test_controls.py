@@ -127,7 +127,7 @@ def test_a_token_that_stands_twice_is_switched_off_once_in_the_history(open_page
         expect_query(page, history_out=out)
     weather.last.click(delay=80)
     expect_query(page, history_out="1,5")
-    page.get_by_role("button", name="Back to the source's own").click(delay=80)
+    page.get_by_role("button", name="Restore the tokens of the source").click(delay=80)
     expect_query(page, history_out="")
 
 

@@ -227,10 +227,10 @@ def test_screen_readers_get_every_value(open_page: OpenPage) -> None:
 
 def test_300_000_lines_are_pasted_and_the_page_stays_responsive(open_page: OpenPage) -> None:
     page = open_lab(open_page, source="own", own_logits="a: 1\nb: 2")
-    page.get_by_role("textbox", name="Own logits").press("Control+a")
+    page.get_by_role("textbox", name="Your own logits").press("Control+a")
     values = np.random.default_rng(3).normal(0, 3, 300_000).round(4)
     lines = [f"t{index}: {value}" for index, value in enumerate(values)]
-    page.get_by_role("textbox", name="Own logits").evaluate(PASTE, "\n".join([*lines, "no line"]))
+    page.get_by_role("textbox", name="Your own logits").evaluate(PASTE, "\n".join([*lines, "no line"]))
     expect(page.locator(".tile[data-tile=candidates] strong")).to_have_text("300,000")
     expect(page.get_by_text("Line 300001 is no logit: no␣line")).to_be_visible()
     before = tile(page, "entropy")

@@ -22,7 +22,7 @@ def test_limits_are_those_of_the_code() -> None:
     limits = tables(run("about", lang="en"))[0]
     assert limits["Prompt"] == [f"{session.MAX_CHARACTERS:,} characters, and no more tokens than the model's context"]
     assert limits["Draws per press"] == [f"{drawing.MAX_DRAWS:,}"]
-    assert limits["Own logits"] == [f"{sources.MAX_CHARACTERS:,} characters"]
+    assert limits["Your own logits"] == [f"{sources.MAX_CHARACTERS:,} characters"]
     assert limits["Uploaded file"] == [f"{st.get_option('server.maxUploadSize')} MB"]
 
 

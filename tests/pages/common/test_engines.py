@@ -153,7 +153,7 @@ def test_the_next_token_and_the_same_weights():
     assert numbers(figures(app)[0].data[0].x) == pytest.approx(expected, abs=1e-5)
     app = run("logits", lang="en", model="Tiny", prompt=PROMPT, **{"logits.engine": "same"})
     assert [each.value for each in [*app.exception, *app.error]] == []
-    assert "Both cut the prompt into the same" in told(app)
+    assert "Both split the prompt into the same" in told(app)
     assert float(app.metric[0].value) < 1e-3 and app.metric[1].value == "20"
     assert float(printed(app.code[0].value)) < 1e-4
 
@@ -182,7 +182,7 @@ def test_with_the_whole_vocabulary_it_is_the_ordinary_lab(behaviour):
     lm = lmcore.load("small-world")
     app = run("sampling", lang="en", model="Tiny", prompt=PROMPT, temperature="0.8", top_p="0.9")
     assert [each.value for each in [*app.exception, *app.error]] == []
-    assert "so everything below is what it is for a local model" in told(app)
+    assert "so everything below is the same as for a local model" in told(app)
     settings = lmcore.SamplingSettings(temperature=0.8, top_p=0.9)
     truth = lmcore.reshape(lm(lm.tokenizer.encode(PROMPT).ids)[-1], settings)
     frame = next(table for table in tables(app) if "final" in table)

@@ -20,7 +20,7 @@ def test_a_branch_is_named_pruned_and_put_back() -> None:
     assert frame["tokens"].tolist() == [4, 12] and frame["tokens of its own"].tolist() == [1, 9]
     own = [sum(node.log_prob for node in run_.tree.path(leaf)) for leaf in (run_.node, end)]
     assert frame["ln P"].tolist() == pytest.approx(own)
-    field = next(each for each in app.text_input if each.label == "Name of the branch in view")
+    field = next(each for each in app.text_input if each.label == "Name of the current branch")
     field.set_value(":red[x] <b>").run()
     assert run_.node.name == ":red[x] <b>"
     assert ":red[x] <b>" in app.button(key="generation.branch.1").label
