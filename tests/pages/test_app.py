@@ -1,47 +1,24 @@
 """Every page, in both languages, with every built-in model and with prompts that do not fit."""
 
 import sys
-from pathlib import Path
 
 import plotly.io
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 import lmcore
 from lmcore.checkpoints import packaged
 from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.loading import FOLDER_VARIABLE, Progress
 from tests.lmcore.checkpoints.tiny import write_folder
-from tests.pages.shown import figures
-
-ROOT = Path(__file__).parents[2]
-PAGES = sorted(path.parent.name for path in ROOT.glob("pages/stages/*/page.py"))
-MODELS = lmcore.builtin.names()
-
-
-def run(page: str, **parameters: str) -> AppTest:
-    """Run the app on a page, as a fresh visitor with this address."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in parameters.items():
-        app.query_params[name] = value
-    app.run()
-    app.switch_page(f"pages/stages/{page}/page.py")
-    return app.run()
-
-
-def shown(app: AppTest) -> str:
-    """Return what the reader is told in sentences."""
-    return "\n".join(element.value for element in [*app.markdown, *app.info, *app.error, *app.text, *app.title])
+from tests.pages.harness import MODELS, PAGES, clean, figures, open_page, told
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(("lang", "prompt"), [("zh", "小明喜欢小红"), ("en", "The weather today is")])
 @pytest.mark.parametrize("page", PAGES)
 def test_page_runs(page: str, lang: str, prompt: str, model: str) -> None:
-    app = run(page, lang=lang, prompt=prompt, model=model)
-    assert not app.exception
-    assert not app.error
+    app = clean(open_page(page, lang=lang, prompt=prompt, model=model))
     assert app.session_state["model"] == model
     assert len(app.title) == 1 and len(app.code) >= 1
     assert all(figure.layout.template == plotly.io.templates["streamlit"] for figure in figures(app))
@@ -51,9 +28,7 @@ def test_page_runs(page: str, lang: str, prompt: str, model: str) -> None:
 @pytest.mark.parametrize("prompt", ["", "我", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "好" * 600, "x" * 5000])
 @pytest.mark.parametrize("page", PAGES)
 def test_page_meets_any_prompt_with_numbers_or_a_sentence(page: str, prompt: str) -> None:
-    app = run(page, lang="en", prompt=prompt)
-    assert not app.exception
-    assert not app.error
+    app = clean(open_page(page, prompt=prompt))
     assert app.session_state["prompt"] == prompt  # the text is kept
     assert len(app.title) == 1
 
@@ -62,23 +37,21 @@ def test_a_prompt_whose_pass_would_fill_the_memory_is_refused(monkeypatch: pytes
     monkeypatch.setattr("pages.common.session.LARGEST_PASS", 4_000_000)
     st.cache_resource.clear()
     try:
-        app = run("blocks", lang="en", prompt="好" * 300)
-        assert not app.exception and not app.error
-        assert "tokens fit" in shown(app) and app.session_state["prompt"] == "好" * 300
+        app = clean(open_page("blocks", prompt="好" * 300))
+        assert "tokens fit" in told(app) and app.session_state["prompt"] == "好" * 300
         assert not app.get("plotly_chart")
     finally:
         st.cache_resource.clear()
 
 
 def test_unknown_language_and_model_are_replaced_and_said() -> None:
-    app = run(PAGES[0], lang="xx", model="<b>gpt-9</b>")
-    assert not app.exception
+    app = open_page(PAGES[0], lang="xx", model="<b>gpt-9</b>")
     assert (app.session_state["lang"], app.session_state["model"]) == ("en", MODELS[0])
-    assert "There is no model named <b>gpt-9</b>" in shown(app)
+    assert "There is no model named <b>gpt-9</b>" in told(app)
 
 
 def test_an_example_fills_the_prompt_and_can_be_chosen_again() -> None:
-    app = run(PAGES[0], lang="zh", prompt="")
+    app = open_page(PAGES[0], lang="zh", prompt="")
     for _ in range(2):
         app.selectbox(key="bar.example").set_value("苹果发布了").run()
         assert app.text_input(key="prompt").value == "苹果发布了"
@@ -88,12 +61,12 @@ def test_an_example_fills_the_prompt_and_can_be_chosen_again() -> None:
 
 def walk_the_views(page: str, **parameters: str) -> None:
     """Open every view of a page, and check that none shows an error."""
-    app = run(page, **parameters)
+    app = open_page(page, **parameters)
     views = [group for group in app.button_group if group.key.endswith(".view")]
     for view in views[0].options if views else [None]:
         if view is not None:
             app.button_group(key=views[0].key).set_value(view).run()
-        assert not app.exception and not app.error, view
+        clean(app)
         assert app.session_state["model"] == parameters["model"]
         figures(app)
 
@@ -103,7 +76,7 @@ def walk_the_views(page: str, **parameters: str) -> None:
 def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str, tmp_path, monkeypatch) -> None:
     write_folder(family, tmp_path / "tiny")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    walk_the_views(page, lang="en", prompt="the cat sat", model="tiny:bfloat16")
+    walk_the_views(page, prompt="the cat sat", model="tiny:bfloat16")
 
 
 @pytest.mark.parametrize("model", PACKAGED)
@@ -117,7 +90,7 @@ def test_every_view_runs_with_the_packaged_models(page: str, model: str) -> None
 def test_what_bfloat16_changes_is_said(tmp_path, monkeypatch) -> None:
     write_folder("gemma3", tmp_path / "tiny")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    app = run(PAGES[0], lang="en", prompt="the cat sat", model="tiny:bfloat16")
+    app = open_page(PAGES[0], prompt="the cat sat", model="tiny:bfloat16")
     half, full = lmcore.load("tiny:bfloat16"), lmcore.load("tiny")
     ids = half.tokenizer.encode("the cat sat").ids
     probs = half(ids)[-1].softmax(-1)
@@ -131,9 +104,8 @@ def test_a_model_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.M
         monkeypatch.setitem(sys.modules, module, None)  # as if it were not there
     monkeypatch.setattr(packaged, "_folders", {})
     st.cache_resource.clear()
-    app = run(PAGES[0], lang="en", prompt="The king", model=model.name)
-    assert not app.exception and not app.error
-    assert "253 MB, Gemma Terms of Use" in shown(app) and app.code[0].value == model.install
+    app = clean(open_page(PAGES[0], prompt="The king", model=model.name))
+    assert "253 MB, Gemma Terms of Use" in told(app) and app.code[0].value == model.install
 
 
 def test_a_model_that_cannot_be_loaded_gives_a_sentence_and_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,8 +115,7 @@ def test_a_model_that_cannot_be_loaded_gives_a_sentence_and_no_number(monkeypatc
     monkeypatch.setattr(lmcore, "load", broken)
     st.cache_resource.clear()
     try:
-        app = run("blocks" if "blocks" in PAGES else PAGES[0], lang="en", prompt="The king")
-        assert not app.exception
+        app = open_page("blocks", prompt="The king")
         assert "could not be loaded" in app.error[0].value
         assert "ends too early" in app.code[0].value
         assert not app.dataframe and not app.get("plotly_chart")

@@ -10,16 +10,18 @@ import lmcore
 from lmcore.checkpoints.packaged import PACKAGED
 from pages.common import session
 from pages.stages.sampling import drawing, sources
-from tests.pages.test_app import run, shown
+from tests.pages.harness import opener, told
+
+run = opener("about")
 
 
-def tables(app: AppTest) -> list[dict[str, list[str]]]:
+def texts_of_tables(app: AppTest) -> list[dict[str, list[str]]]:
     """Return each table as heading -> rows."""
     return [{str(row): list(map(str, values)) for row, *values in table.value.itertuples()} for table in app.table]
 
 
 def test_limits_are_those_of_the_code() -> None:
-    limits = tables(run("about", lang="en"))[0]
+    limits = texts_of_tables(run())[0]
     assert limits["Prompt"] == [f"{session.MAX_CHARACTERS:,} characters, and no more tokens than the model's context"]
     assert limits["Draws per press"] == [f"{drawing.MAX_DRAWS:,}"]
     assert limits["Your own logits"] == [f"{sources.MAX_CHARACTERS:,} characters"]
@@ -27,7 +29,7 @@ def test_limits_are_those_of_the_code() -> None:
 
 
 def test_every_model_is_there_with_its_licence() -> None:
-    models = tables(run("about", lang="en"))[1]
+    models = texts_of_tables(run())[1]
     assert list(models) == [f"`{model.name}`" for model in lmcore.available()]
     for model in PACKAGED.values():
         assert models[f"`{model.name}`"] == [model.licence, "installed" if model.installed else "not installed"]
@@ -35,20 +37,20 @@ def test_every_model_is_there_with_its_licence() -> None:
 
 
 def test_versions_are_those_installed() -> None:
-    versions = tables(run("about", lang="zh"))[2]
+    versions = texts_of_tables(run(lang="zh"))[2]
     assert versions["Python"] == [platform.python_version()]
     for package in ("streamlit", "torch", "numpy"):
         assert versions[package] == [version(package)]
 
 
 def test_it_says_how_long_a_session_lives_and_how_much_is_kept_in_memory() -> None:
-    told = shown(run("about", lang="en"))
-    assert f"{st.get_option('server.disconnectedSessionTTL') / 60:g} minutes" in told
-    assert f"{session.MAX_CACHE_BYTES / 2**20:.0f} MB, and the oldest are removed first" in told
+    text = told(run())
+    assert f"{st.get_option('server.disconnectedSessionTTL') / 60:g} minutes" in text
+    assert f"{session.MAX_CACHE_BYTES / 2**20:.0f} MB, and the oldest are removed first" in text
 
 
 def test_with_an_engine_it_says_that_prompts_are_sent_there(monkeypatch) -> None:
-    assert "Sent elsewhere: nothing" in shown(run("about", lang="en"))
+    assert "Sent elsewhere: nothing" in told(run())
     monkeypatch.setattr("pages.common.engines.names", lambda: ("far <b>away</b>",))
-    told = shown(run("about", lang="en"))
-    assert "Sent elsewhere: nothing" not in told and "`far␣<b>away</b>`" in told
+    text = told(run())
+    assert "Sent elsewhere: nothing" not in text and "`far␣<b>away</b>`" in text

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import json
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,9 @@ from pages.stages.blocks.attention import pattern_rows
 from pages.stages.blocks.diagram import diagram, mlp_name, shape_line
 from pages.stages.blocks.tensor_files import to_csv, to_npz
 from pages.stages.embedding.sentences import shared_tokens
-from tests.pages.test_app import run, shown
+from tests.pages.harness import figures, opener, snippet, told
+
+run = opener("blocks")
 
 VIEWS = ("attention", "query", "residual", "mlp", "switched", "context", "tensors")
 PROMPT = "The weather today is"
@@ -111,7 +111,7 @@ def test_a_part_of_a_tensor_keeps_the_indices_of_the_whole() -> None:
 def test_large_tensors_are_offered_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensor_files, "MAX_CSV_NUMBERS", 100)
     monkeypatch.setattr(tensor_files, "MAX_NPZ_BYTES", 400)
-    app = run("blocks", **{"blocks.view": "tensors", "tensor": "attn.z", "layer": 1})
+    app = run(**{"blocks.view": "tensors", "tensor": "attn.z", "layer": 1})
     assert [button.proto.id.rsplit("-", 1)[-1] for button in app.get("download_button")][:3] == [
         "tensors.blocks_1_attn_z_part.csv",
         "tensors.blocks_1_attn_z_part.npz",
@@ -125,9 +125,7 @@ def test_large_tensors_are_offered_in_parts(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("model", lmcore.builtin.names())
 def test_every_view_runs_with_every_model(view: str, model: str) -> None:
-    app = run(
-        "blocks", lang="zh", prompt="苹果发布了😊", model=model, **{"blocks.view": view, "layer": "2", "head": "3"}
-    )
+    app = run(lang="zh", prompt="苹果发布了😊", model=model, **{"blocks.view": view, "layer": "2", "head": "3"})
     assert not app.exception and not app.error
     assert (app.dataframe or view == "attention") and len(app.get("plotly_chart")) >= 1
 
@@ -135,14 +133,14 @@ def test_every_view_runs_with_every_model(view: str, model: str) -> None:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("prompt", ["好", "\ud83d \0<b>$x$:red[y]", "a" * 300])
 def test_every_view_meets_any_prompt(view: str, prompt: str) -> None:
-    app = run("blocks", lang="en", prompt=prompt.encode("utf-8", "replace").decode(), **{"blocks.view": view})
+    app = run(prompt=prompt.encode("utf-8", "replace").decode(), **{"blocks.view": view})
     assert not app.exception and not app.error
 
 
 @pytest.mark.parametrize("model", ["small-world", "small-world-alibi"])
 def test_the_attention_table_is_what_numpy_computes(model: str) -> None:
     state = {"blocks.view": "query", "layer": "1", "head": "2", "position": "2"}
-    app = run("blocks", lang="en", prompt=PROMPT, model=model, **state)
+    app = run(prompt=PROMPT, model=model, **state)
     table = app.dataframe[0].value
     _lm, trace = traced(model)
     rotated = "_rotated" if model == "small-world" else ""
@@ -170,7 +168,7 @@ def test_the_pattern_is_saved_pair_by_pair_without_the_future() -> None:
 
 def test_the_residual_and_mlp_tables_are_what_numpy_computes() -> None:
     _lm, trace = traced()
-    table = run("blocks", lang="en", prompt=PROMPT, position="1", **{"blocks.view": "residual"}).dataframe[0].value
+    table = run(prompt=PROMPT, position="1", **{"blocks.view": "residual"}).dataframe[0].value
     lengths = [np.linalg.norm(trace[name][1].double().numpy()) for name in table["State"]]
     np.testing.assert_allclose(table["‖x‖"], lengths, rtol=1e-9)
     np.testing.assert_allclose(
@@ -180,9 +178,7 @@ def test_the_residual_and_mlp_tables_are_what_numpy_computes() -> None:
     )
     np.testing.assert_allclose(table["scale"], np.sqrt(np.square(lengths) / 128 + 1e-5), rtol=1e-5)
 
-    table = (
-        run("blocks", lang="en", prompt=PROMPT, layer="3", position="1", **{"blocks.view": "mlp"}).dataframe[0].value
-    )
+    table = run(prompt=PROMPT, layer="3", position="1", **{"blocks.view": "mlp"}).dataframe[0].value
     gate, pre = (trace[f"blocks.3.mlp.{name}"][1].double().numpy() for name in ("gate", "pre"))
     post = gate / (1 + np.exp(-gate)) * pre
     assert list(table["Unit"]) == list(np.argsort(-np.abs(post))[: len(table)])
@@ -190,7 +186,7 @@ def test_the_residual_and_mlp_tables_are_what_numpy_computes() -> None:
 
 
 def test_the_list_of_tensors_names_them_all() -> None:
-    app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "tensors", "tensor": "logits"})
+    app = run(prompt=PROMPT, **{"blocks.view": "tensors", "tensor": "logits"})
     _lm, trace = traced()
     table = app.dataframe[0].value
     assert list(table["Tensor"]) == list(trace)
@@ -200,18 +196,16 @@ def test_the_list_of_tensors_names_them_all() -> None:
 def test_the_tensor_looked_at_is_the_chosen_blocks() -> None:
     for layer in (1, 2):
         state = {"blocks.view": "tensors", "tensor": "mlp.out", "layer": str(layer)}
-        app = run("blocks", lang="en", prompt=PROMPT, **state)
+        app = run(prompt=PROMPT, **state)
         assert not app.exception
         assert f"trace['blocks.{layer}.mlp.out']" in app.code[-1].value
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_snippet_runs_as_it_stands(view: str) -> None:
-    app = run("blocks", lang="en", prompt="今天'天气\"\\", layer="1", **{"blocks.view": view})
-    printed, names = io.StringIO(), {}
-    with contextlib.redirect_stdout(printed):
-        exec(app.code[-1].value, names)
-    assert printed.getvalue()
+    app = run(prompt="今天'天气\"\\", layer="1", **{"blocks.view": view})
+    names, printed = snippet(app)
+    assert printed
     if view != "context":  # which has two texts of its own
         assert names["ids"] == lmcore.builtin.tokenizer().encode("今天'天气\"\\").ids
     if view == "query":
@@ -220,11 +214,11 @@ def test_the_snippet_runs_as_it_stands(view: str) -> None:
 
 
 def test_places_that_do_not_exist_are_moved_and_said() -> None:
-    app = run("blocks", lang="en", prompt=PROMPT, layer="99", head="-3", position="77")
+    app = run(prompt=PROMPT, layer="99", head="-3", position="77")
     assert not app.exception
     assert (app.session_state["layer"], app.session_state["head"], app.session_state["position"]) == (3, 0, 3)
-    assert "99 is not a number from 0 to 3" in shown(app)
-    app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "<b>", "tensor": "x"})
+    assert "99 is not a number from 0 to 3" in told(app)
+    app = run(prompt=PROMPT, **{"blocks.view": "<b>", "tensor": "x"})
     assert not app.exception and app.session_state["blocks.view"] == "attention"
 
 
@@ -242,7 +236,7 @@ OFF = "blocks.1.attn.head.2,blocks.2.mlp,swap.0.2"
 
 
 def test_the_interventions_are_what_an_edited_pass_computes() -> None:
-    app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
+    app = run(prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
     assert not app.exception
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode(PROMPT).ids
@@ -265,7 +259,7 @@ def test_the_interventions_are_what_an_edited_pass_computes() -> None:
 
 
 def test_interventions_are_taken_back_undone_and_redone() -> None:
-    app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
+    app = run(prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
     chips = [button.label for button in app.button if "✕" in button.label]
     assert chips == ["block 1 · head 2 ✕", "block 2 · MLP ✕", "0 ⇄ 2 swapped ✕"]
     app.button(key="switched.chip.blocks.2.mlp").click().run()
@@ -283,11 +277,9 @@ def test_interventions_are_taken_back_undone_and_redone() -> None:
 
 
 def test_interventions_that_do_not_exist_are_left_out_and_said() -> None:
-    app = run(
-        "blocks", lang="en", prompt="好", **{"blocks.view": "switched", "switched": "blocks.9,<b>,swap.0.2,blocks.0"}
-    )
+    app = run(prompt="好", **{"blocks.view": "switched", "switched": "blocks.9,<b>,swap.0.2,blocks.0"})
     assert not app.exception and app.session_state["switched"] == ["blocks.0"]
-    assert "left out: blocks.9 · <b> · swap.0.2" in shown(app)
+    assert "left out: blocks.9 · <b> · swap.0.2" in told(app)
 
 
 def test_before_and_after_stand_side_by_side_with_the_rest() -> None:
@@ -303,8 +295,8 @@ def test_there_is_one_bar_a_token_until_something_is_changed() -> None:
     (only,) = figure.data
     assert list(only.x) == [0.5, 0.25, 0.25] and figure.layout.showlegend is False
     for switched, bars in (("", 1), ("blocks.0", 2)):
-        app = run("blocks", lang="en", prompt=PROMPT, **{"blocks.view": "switched", "switched": switched})
-        assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == bars
+        app = run(prompt=PROMPT, **{"blocks.view": "switched", "switched": switched})
+        assert len(figures(app)[0].data) == bars
 
 
 def test_the_diagram_has_the_norms_that_follow_attention_and_mlp() -> None:

@@ -16,8 +16,7 @@ from pages.common import engines
 from pages.locale.catalogues import translations
 from tests.engines.small_server import KEY, Behaviour, serving
 from tests.pages.generation.page import text_part
-from tests.pages.shown import figures, printed, tables, told
-from tests.pages.test_app import run
+from tests.pages.harness import figures, open_page, printed, tables, told
 
 ENGINE_PAGES = ("tokenization", "logits", "sampling", "generation")
 INSIDE = ("embedding", "position", "blocks", "tying")
@@ -77,7 +76,7 @@ def everything(app) -> str:
 @pytest.mark.parametrize("page", ENGINE_PAGES)
 def test_a_page_works_in_front_of_an_engine(behaviour, served, page, names, prompt, lang):
     behaviour.names, behaviour.late = names, names == "text"
-    app = run(page, lang=lang, model="Tiny", prompt=prompt)
+    app = open_page(page, lang=lang, model="Tiny", prompt=prompt)
     assert [each.value for each in [*app.exception, *app.error]] == []
     assert app.session_state["model"] == "Tiny" and app.session_state["prompt"] == prompt
     assert len(app.title) == 1
@@ -87,16 +86,16 @@ def test_a_page_works_in_front_of_an_engine(behaviour, served, page, names, prom
 
 @pytest.mark.parametrize("page", INSIDE)
 def test_a_page_that_shows_the_inside_says_that_it_needs_a_local_model(page):
-    app = run(page, lang="en", model="Tiny", prompt=PROMPT)
+    app = open_page(page, model="Tiny", prompt=PROMPT)
     assert [each.value for each in [*app.exception, *app.error]] == []
     assert "needs a local model: **Tiny** runs elsewhere" in told(app)
 
 
 def test_the_picker_lists_the_engines_and_nobody_can_type_an_address():
-    app = run("tokenization", lang="en", prompt=PROMPT)
+    app = open_page("tokenization", prompt=PROMPT)
     picker = next(box for box in app.selectbox if box.key == "model")
     assert picker.options[-3:] == ["Tiny", "Hasty", "Gone"]
-    other = run("tokenization", lang="en", prompt=PROMPT, model="http://127.0.0.1:9/v1")
+    other = open_page("tokenization", prompt=PROMPT, model="http://127.0.0.1:9/v1")
     assert other.session_state["model"] == "small-world"
 
 
@@ -105,24 +104,24 @@ def test_an_engine_called_like_a_local_model_is_none(tmp_path, monkeypatch):
     file.write_text('[[engine]]\nname = "small-world"\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
     forget()
     monkeypatch.setenv(FILE_VARIABLE, str(file))
-    app = run("tokenization", lang="en", prompt=PROMPT)
+    app = open_page("tokenization", prompt=PROMPT)
     assert not app.exception
     assert "The operator's list of engines could not be read" in told(app)
 
 
 def test_the_tokens_are_the_tokenizers():
-    app = run("tokenization", lang="en", model="Tiny", prompt="今天 a")
+    app = open_page("tokenization", model="Tiny", prompt="今天 a")
     expected = lmcore.load("small-world").tokenizer.encode("今天 a")
     frame = tables(app)[0]
     assert frame["id"].tolist() == expected.ids
-    assert printed(app.code[0].value).splitlines()[0] == str(tuple(expected.ids))
+    assert printed(app, 0).splitlines()[0] == str(tuple(expected.ids))
 
 
 def test_a_part_of_a_character_is_called_by_the_character_it_is_of(behaviour):
     behaviour.names, behaviour.late = "text", True
     ids = lmcore.load("small-world").tokenizer.encode("a龘").ids
     for page in ("tokenization", "logits"):
-        frame = tables(run(page, lang="zh", model="Tiny", prompt="a龘"))[0]
+        frame = tables(open_page(page, lang="zh", model="Tiny", prompt="a龘"))[0]
         assert frame["id"].tolist() == ids
         assert frame["词元"].tolist() == ["a", *(f"⟨龘·{n}/3⟩" for n in (1, 2, 3))]
 
@@ -130,57 +129,57 @@ def test_a_part_of_a_character_is_called_by_the_character_it_is_of(behaviour):
 @pytest.mark.parametrize(("names", "parts"), [("id", ["⟨e4 b8⟩", "⟨81⟩"]), ("text", ["⟨丁·1/2⟩", "⟨丁·2/2⟩"])])
 def test_the_bytes_of_a_part_of_a_character_are_made_visible_once(behaviour, names, parts):
     behaviour.names, behaviour.late = names, names == "text"
-    app = run("logits", lang="zh", model="Tiny", prompt="a丁")
+    app = open_page("logits", lang="zh", model="Tiny", prompt="a丁")
     assert [each["token"] for each in text_part(app)] == ["a", *parts] == tables(app)[0]["词元"].tolist()
 
 
 def test_every_position_is_scored_as_the_model_does():
-    app = run("logits", lang="en", model="Tiny", prompt=PROMPT)
+    app = open_page("logits", model="Tiny", prompt=PROMPT)
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode(PROMPT).ids
     losses = loss_nats(lm(ids)[:-1], ids[1:])
     assert app.metric[0].value == f"{losses.mean():.4f}"
     frame = tables(app)[0]
     assert frame["ln P"].tolist()[1:] == pytest.approx((-losses).tolist(), abs=1e-4)
-    assert printed(app.code[0].value)
+    assert printed(app, 0)
 
 
 def test_the_next_token_and_the_same_weights():
     lm = lmcore.load("small-world")
     log_probs = log_softmax(lm(lm.tokenizer.encode(PROMPT).ids)[-1])
-    app = run("logits", lang="en", model="Tiny", prompt=PROMPT, **{"logits.engine": "next"})
+    app = open_page("logits", model="Tiny", prompt=PROMPT, **{"logits.engine": "next"})
     expected = log_probs.sort(descending=True).values[:8].exp().tolist()
     assert numbers(figures(app)[0].data[0].x) == pytest.approx(expected, abs=1e-5)
-    app = run("logits", lang="en", model="Tiny", prompt=PROMPT, **{"logits.engine": "same"})
+    app = open_page("logits", model="Tiny", prompt=PROMPT, **{"logits.engine": "same"})
     assert [each.value for each in [*app.exception, *app.error]] == []
     assert "Both split the prompt into the same" in told(app)
     assert float(app.metric[0].value) < 1e-3 and app.metric[1].value == "20"
-    assert float(printed(app.code[0].value)) < 1e-4
+    assert float(printed(app, 0)) < 1e-4
 
 
 def test_what_is_exact_is_said_to_be_exact_and_the_rest_has_bounds():
     lm = lmcore.load("small-world")
     logits = lm(lm.tokenizer.encode(PROMPT).ids)[-1]
-    exact = run("sampling", lang="en", model="Tiny", prompt=PROMPT, temperature="1.5", top_k="10")
+    exact = open_page("sampling", model="Tiny", prompt=PROMPT, temperature="1.5", top_k="10")
     assert "All of this is exact" in told(exact)
     truth = lmcore.reshape(logits, lmcore.SamplingSettings(temperature=1.5, top_k=10))
     frame = tables(exact)[0]
     expected = [truth.probs[token].item() * 100 for token in frame["id"]]
     assert frame["at least"].tolist() == pytest.approx(expected, abs=1e-3) == frame["at most"].tolist()
     # Without a filter every probability told is exact, and the entropy still depends on the tail.
-    assert "All of this is exact" not in told(run("sampling", lang="en", model="Tiny", prompt=PROMPT))
-    bounded = run("sampling", lang="en", model="Tiny", prompt=PROMPT, temperature="1.5", **{"engine.n": "5"})
+    assert "All of this is exact" not in told(open_page("sampling", model="Tiny", prompt=PROMPT))
+    bounded = open_page("sampling", model="Tiny", prompt=PROMPT, temperature="1.5", **{"engine.n": "5"})
     assert "All of this is exact" not in told(bounded)
     truth = lmcore.reshape(logits, lmcore.SamplingSettings(temperature=1.5))
     for low, high, token in tables(bounded)[0][["at least", "at most", "id"]].itertuples(index=False):
         assert low - 1e-4 <= truth.probs[token].item() * 100 <= high + 1e-4 and low < high
-    assert "Interval" in printed(bounded.code[0].value)
+    assert "Interval" in printed(bounded, 0)
 
 
 def test_with_the_whole_vocabulary_it_is_the_ordinary_lab(behaviour):
     behaviour.most = -1
     lm = lmcore.load("small-world")
-    app = run("sampling", lang="en", model="Tiny", prompt=PROMPT, temperature="0.8", top_p="0.9")
+    app = open_page("sampling", model="Tiny", prompt=PROMPT, temperature="0.8", top_p="0.9")
     assert [each.value for each in [*app.exception, *app.error]] == []
     assert "so everything below is the same as for a local model" in told(app)
     settings = lmcore.SamplingSettings(temperature=0.8, top_p=0.9)
@@ -188,7 +187,7 @@ def test_with_the_whole_vocabulary_it_is_the_ordinary_lab(behaviour):
     frame = next(table for table in tables(app) if "final" in table)
     expected = [truth.probs[token].item() * 100 for token in frame["id"]]
     assert frame["final"].tolist() == pytest.approx(expected, abs=1e-3)
-    assert f"{truth.entropy_bits:.3f} bits" in printed(app.code[-1].value)
+    assert f"{truth.entropy_bits:.3f} bits" in printed(app)
 
 
 @pytest.mark.parametrize("most", [50, -1])
@@ -198,13 +197,13 @@ def test_any_position_of_the_prompt_can_be_sampled(behaviour, names, most):
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode(PROMPT).ids
     for position in (0, 2):
-        app = run("sampling", lang="en", model="Tiny", prompt=PROMPT, position=str(position))
+        app = open_page("sampling", model="Tiny", prompt=PROMPT, position=str(position))
         assert [each.value for each in [*app.exception, *app.error]] == []
         truth = log_softmax(lm(ids[: position + 1])[-1]).max().exp().item()
         frame = tables(app)[0]
         share = frame["at most"] if "at most" in frame else frame["final"]
         assert share.max() == pytest.approx(100 * truth, abs=1e-3)
-        assert printed(app.code[-1].value)
+        assert printed(app)
 
 
 def press(app, name: str):
@@ -221,7 +220,7 @@ def the_run(app):
 @pytest.mark.parametrize("names", ["id", "text"])
 def test_a_generation_steps_runs_and_branches(behaviour, names):
     behaviour.names, behaviour.late = names, names == "text"
-    app = run("generation", lang="en", model="Tiny", prompt="The king", max_new_tokens="6")
+    app = open_page("generation", model="Tiny", prompt="The king", max_new_tokens="6")
     press(app, "step")
     assert the_run(app).node.depth == 1
     press(app, "run")
@@ -248,7 +247,7 @@ def test_a_generation_steps_runs_and_branches(behaviour, names):
 
 
 def test_what_was_drawn_is_shown_while_the_server_is_away(behaviour):
-    app = run("generation", lang="en", model="Tiny", prompt="The king", max_new_tokens="4")
+    app = open_page("generation", model="Tiny", prompt="The king", max_new_tokens="4")
     press(app, "run")
     drawn = text_part(app)
     assert len(drawn) == 5
@@ -262,7 +261,7 @@ def test_what_was_drawn_is_shown_while_the_server_is_away(behaviour):
 
 
 def test_a_stream_that_breaks_off_is_said_and_its_text_kept(behaviour):
-    app = run("generation", lang="en", model="Tiny", prompt="The king")
+    app = open_page("generation", model="Tiny", prompt="The king")
     behaviour.fault, behaviour.faults_left = "stream broken", 1
     press(app, "run")
     assert [error.value for error in app.error] == [
@@ -288,7 +287,7 @@ def test_a_stream_that_breaks_off_is_said_and_its_text_kept(behaviour):
 )
 def test_each_fault_is_one_sentence_and_the_page_recovers(behaviour, served, fault, sentence, lang):
     name = "Hasty" if fault == "slow" else "Tiny"
-    app = run("sampling", lang=lang, model=name, prompt=PROMPT)
+    app = open_page("sampling", lang=lang, model=name, prompt=PROMPT)
     behaviour.fault = fault
     app.text_input(key="prompt").set_value("The king").run()
     expected = translations(lang).gettext(sentence).format(name=f"**{name}**", seconds="2")
@@ -301,18 +300,18 @@ def test_each_fault_is_one_sentence_and_the_page_recovers(behaviour, served, fau
 
 
 def test_an_engine_that_is_gone_or_refuses_the_key(monkeypatch):
-    app = run("tokenization", lang="en", model="Gone", prompt=PROMPT)
+    app = open_page("tokenization", model="Gone", prompt=PROMPT)
     assert [error.value for error in app.error] == [
         "**Gone** is not reachable just now; nothing is lost, try again in a while."
     ]
     monkeypatch.setenv("TINY_KEY", "sk-wrong-key-000000")
-    app = run("tokenization", lang="en", model="Tiny", prompt=PROMPT)
+    app = open_page("tokenization", model="Tiny", prompt=PROMPT)
     assert [error.value for error in app.error] == [
         "**Tiny** refuses the explorer's key; its operator has to look after it."
     ]
     assert "sk-wrong" not in everything(app)
     monkeypatch.delenv("TINY_KEY")
-    app = run("tokenization", lang="en", model="Tiny", prompt=PROMPT)
+    app = open_page("tokenization", model="Tiny", prompt=PROMPT)
     assert [error.value for error in app.error] == [
         "**Tiny** needs a key that this explorer was not given; its operator has to set it."
     ]

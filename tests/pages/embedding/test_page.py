@@ -1,7 +1,5 @@
 """The embedding page: its figures, and its numbers against the weight file read with numpy."""
 
-import contextlib
-import io
 import re
 
 import numpy as np
@@ -11,8 +9,8 @@ import scipy.stats
 
 import lmcore
 from pages.figures.embedding import table as figures
+from tests.pages.harness import MODELS, clean, open_page, printed, told
 from tests.pages.hostile import TEXTS
-from tests.pages.test_app import MODELS, run, shown
 
 VIEWS = ["lookup", "neighbours", "map", "film", "random", "arithmetic", "sentences"]
 TITLES = ("rows", "columns", "values")
@@ -29,17 +27,7 @@ def token_id(text: str) -> int:
 
 
 def view(name: str, **parameters: str):
-    app = run("embedding", **{"lang": "en", "prompt": "今天天气", "table.view": name, **parameters})
-    assert not app.exception and not app.error
-    return app
-
-
-def printed(app) -> list[str]:
-    """Run the page's snippet as it stands and return what it prints."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(app.code[-1].value, "snippet", "exec"), {})
-    return out.getvalue().split("\n")
+    return clean(open_page("embedding", **{"prompt": "今天天气", "table.view": name, **parameters}))
 
 
 def test_rows_outline_the_chosen_one_on_a_scale_that_is_given() -> None:
@@ -117,7 +105,7 @@ def test_lookup_is_the_row_of_the_weight_file() -> None:
     np.testing.assert_array_equal(frame["one-hot × table"].to_numpy(), row)
     assert app.metric[0].value == "0"
     assert [code.value for code in app.code[:2]] == ["[2] → [2, 128]", "[2, 2] → [2, 2, 128]"]
-    lines = printed(app)
+    lines = printed(app).splitlines()
     assert lines[:2] == ["0.0", "torch.Size([2, 2, 128])"]
 
 
@@ -130,7 +118,7 @@ def test_a_long_prompt_is_looked_up_around_the_chosen_position() -> None:
 
 def test_lookup_needs_a_prompt_and_the_other_views_do_not() -> None:
     app = view("lookup", prompt="")
-    assert "at least 1 token" in shown(app) and not app.dataframe
+    assert "at least 1 token" in told(app) and not app.dataframe
     for each in VIEWS[1:]:
         assert view(each, prompt="").dataframe
 
@@ -152,14 +140,14 @@ def test_neighbours_are_numpys_in_the_table_of_that_step(place: int) -> None:
     np.testing.assert_allclose(frame["cosine"], cosines[expected], rtol=1e-9)
     np.testing.assert_allclose(frame["dot product"], dots[expected], rtol=1e-9)
     assert app.metric[0].value == f"{rows.std(ddof=1):.4f}"
-    assert [int(line.split()[1]) for line in printed(app)[:10]] == [*by_cosine, *by_dot]
+    assert [int(line.split()[1]) for line in printed(app).splitlines()[:10]] == [*by_cosine, *by_dot]
 
 
 def test_steps_that_have_no_table_are_replaced_by_the_nearest_and_said() -> None:
     steps = sorted(lmcore.builtin.embedding_snapshots())
     app = view("neighbours", steps=str(steps[1] + 1))
     assert app.session_state["steps"] == steps[1]
-    assert f"no table after {steps[1] + 1} steps" in shown(app)
+    assert f"no table after {steps[1] + 1} steps" in told(app)
     assert view("neighbours", steps="many").session_state["steps"] == steps[-1]
 
 
@@ -188,7 +176,7 @@ def test_map_is_numpys_projection(tokens: str) -> None:
     for axis in range(3):
         np.testing.assert_allclose(np.abs(frame[f"component {axis + 1}"]), np.abs(placed[:, axis]), atol=1e-6)
     assert app.metric[0].value == f"{100 * values[::-1][:3].sum() / values.sum():.2f} %"
-    explained = [float(number) for number in re.findall(r"[01]\.\d+(?:e-\d+)?", printed(app)[0])]
+    explained = [float(number) for number in re.findall(r"[01]\.\d+(?:e-\d+)?", printed(app).splitlines()[0])]
     np.testing.assert_allclose(explained, (values / values.sum())[::-1][:3], atol=1e-4)
     cosines = rows @ table_of()[cat] / np.linalg.norm(rows, axis=1) / np.linalg.norm(table_of()[cat])
     np.testing.assert_allclose(frame["cosine to the chosen"], cosines, atol=1e-9)
@@ -209,7 +197,7 @@ def test_few_points_have_a_map(words: str, method: str, axes: str) -> None:
 def test_tsne_is_made_in_the_background_and_kept(axes: str) -> None:
     state = {"table.method": "tsne", "table.axes": axes, "table.shown": "words", "table.start": "random"}
     app = view("map", **state)
-    assert "where t-SNE starts" in shown(app)
+    assert "where t-SNE starts" in told(app)
     app.button(key="table.tsne.start").click().run()
     _wanted, run = app.session_state["table.tsne.run"]
     run.join()
@@ -220,7 +208,7 @@ def test_tsne_is_made_in_the_background_and_kept(axes: str) -> None:
     np.testing.assert_allclose(frame[names].to_numpy(), places, rtol=1e-12)
     other = view("map", **state)  # another visitor finds the same map
     np.testing.assert_allclose(other.dataframe[0].value[names].to_numpy(), places, rtol=1e-12)
-    first = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e[+-]\d+)?", printed(other)[0])]
+    first = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e[+-]\d+)?", printed(other).splitlines()[0])]
     np.testing.assert_allclose(first, places[0], rtol=1e-6)
 
 
@@ -242,7 +230,7 @@ def test_encircled_tokens_are_listed_alone() -> None:
     app.session_state["table.picked"] = some
     app.run()
     assert sorted(ids_of(app)) == sorted(some)
-    assert "**2 tokens encircled.**" in shown(app)
+    assert "**2 tokens encircled.**" in told(app)
 
 
 @pytest.mark.parametrize("colour", ["writing", "language", "part", "norm"])
@@ -252,8 +240,8 @@ def test_points_can_be_coloured(name: str, colour: str) -> None:
     assert not app.exception
     if name == "map":
         groups = dict(zip(ids_of(app), app.dataframe[0].value["group"], strict=True))
-        told = {"writing": "Chinese", "language": "in Chinese scenes", "part": "royalty", "norm": ""}[colour]
-        assert groups[token_id("国王")] == told
+        said = {"writing": "Chinese", "language": "in Chinese scenes", "part": "royalty", "norm": ""}[colour]
+        assert groups[token_id("国王")] == said
 
 
 def test_film_is_the_snapshots_on_the_axes_of_the_last() -> None:
@@ -276,7 +264,7 @@ def test_film_is_the_snapshots_on_the_axes_of_the_last() -> None:
         near = np.argsort(-cosines)[:6]
         assert [int(label.rsplit("#", 1)[1]) for label in frame["nearest by cosine"][row].split(" ")] == list(near)
         assert frame["its cosine"][row] == pytest.approx(cosines[near[0]], rel=1e-9)
-    assert len(printed(app)) == len(steps) + 1
+    assert len(printed(app).splitlines()) == len(steps)
 
 
 def test_random_rows_are_at_right_angles_and_trained_ones_are_not() -> None:
@@ -288,7 +276,7 @@ def test_random_rows_are_at_right_angles_and_trained_ones_are_not() -> None:
     assert frame["mean length of a row"][2] == pytest.approx(np.linalg.norm(rows, axis=1).mean(), rel=1e-5)
     normal, uniform, trained = frame["highest cosine to the token"]
     assert max(normal, uniform) < 0.45 < trained
-    lines = printed(app)
+    lines = printed(app).splitlines()
     assert [float(line.split()[0]) for line in lines[:3]] == pytest.approx(frame["σ"].tolist(), rel=1e-6)
 
 
@@ -309,9 +297,9 @@ def test_arithmetic_over_the_whole_vocabulary(example: str, words: tuple[str, ..
     np.testing.assert_allclose(frame["distance"], np.linalg.norm(rows[ids] - result, axis=1), rtol=1e-9)
     assert [mark == "yes" for mark in frame["input"]] == [token in (a, b, c) for token in ids]
     rank = 1 + int((cosines > cosines[token_id(expected)]).sum())
-    assert f"rank {rank} among all tokens" in shown(app)
+    assert f"rank {rank} among all tokens" in told(app)
     best = [row for row in np.argsort(-cosines) if row not in (a, b, c)]
-    assert [int(line.split()[0]) for line in printed(app)[:10]] == best[:10]
+    assert [int(line.split()[0]) for line in printed(app).splitlines()[:10]] == best[:10]
 
 
 def test_arithmetic_with_free_tokens_and_the_inputs_left_in() -> None:
@@ -343,16 +331,16 @@ def test_sentences_have_one_row_and_hidden_states_that_part() -> None:
     expected = hidden[0] @ hidden[1] / np.linalg.norm(hidden[0]) / np.linalg.norm(hidden[1])
     assert frame["cosine"].iloc[-1] == pytest.approx(expected, abs=1e-9)
     assert app.metric[1].value == f"{expected:.6f}"
-    lines = [line.split() for line in printed(app) if line]
+    lines = [line.split() for line in printed(app).splitlines()]
     assert [name for name, _ in lines] == list(frame["name in the trace"])
     np.testing.assert_allclose([float(value) for _, value in lines], frame["cosine"], rtol=1e-9)
 
 
 def test_a_token_without_anything_before_it_is_said_to_be_the_same() -> None:
     app = view("sentences", **{"table.pair": "apple"})
-    assert "sees only earlier tokens" in shown(app)
+    assert "sees only earlier tokens" in told(app)
     np.testing.assert_allclose(app.dataframe[0].value["cosine"], 1.0, atol=1e-6)
-    assert "sees only earlier tokens" not in shown(view("sentences", **{"table.pair": "shop"}))
+    assert "sees only earlier tokens" not in told(view("sentences", **{"table.pair": "shop"}))
 
 
 @pytest.mark.parametrize(
@@ -361,11 +349,11 @@ def test_a_token_without_anything_before_it_is_said_to_be_the_same() -> None:
 )
 def test_sentences_that_do_not_fit_are_said(first: str, second: str, said: str) -> None:
     app = view("sentences", **{"table.pair": "free", "table.first": first, "table.second": second})
-    assert said in shown(app) and bool(app.dataframe) == (not said)
+    assert said in told(app) and bool(app.dataframe) == (not said)
 
 
 @pytest.mark.parametrize("bad", ["abc", "-1", "99999", "<b>"])
 def test_a_token_that_is_none_is_replaced_and_said(bad: str) -> None:
     app = view("neighbours", token=bad)
     assert app.session_state["token"] == token_id(" cat")
-    assert "is not a choice here" in shown(app)
+    assert "is not a choice here" in told(app)

@@ -1,13 +1,11 @@
 """The generation page: tokens drawn one by one, held to `lmcore.generate`."""
 
-import contextlib
-import io
-
 import numpy as np
 import pytest
 
 import lmcore
-from tests.pages.generation.page import PROMPT, checked, current, press, run, sentences, text_part
+from tests.pages.generation.page import PROMPT, current, press, run, text_part
+from tests.pages.harness import clean, go_to, printed, told
 
 
 def reference(n: int = 12, model: str = "small-world", **settings: float) -> list[lmcore.GenerationStep]:
@@ -31,15 +29,12 @@ def test_a_run_gives_the_text_of_generate_with_its_numbers() -> None:
         assert frame["the model's own"][row] == pytest.approx(100 * np.exp(log_probs[step.token_id]))
         assert frame["rank"][row] == 1 + (logits > logits[step.token_id]).sum()
         assert frame["candidates"][row] == np.count_nonzero(step.result.probs.numpy())
-    assert "12 of at most 12 new tokens" in sentences(app)
+    assert "12 of at most 12 new tokens" in told(app)
 
 
 def test_the_snippet_prints_what_the_page_shows() -> None:
     app = press(run(), "run")
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(app.code[-1].value, "snippet", "exec"), {})
-    ids = [int(line.split()[1]) for line in printed.getvalue().splitlines()]
+    ids = [int(line.split()[1]) for line in printed(app).splitlines()]
     assert ids == app.dataframe[-1].value["id"].tolist()
 
 
@@ -48,7 +43,7 @@ def test_steps_rewinds_and_looks_give_the_same_text_as_a_run() -> None:
     for _ in range(3):
         press(app, "step")
     app.session_state["generation.selected"] = current(app).tree.path(current(app).node)[0]
-    checked(app.run())
+    clean(app.run())
     assert "Rewind to here" in [button.label for button in app.button]
     press(app, "go_to")
     assert current(app).node.depth == 1 and current(app).tip.depth == 3
@@ -64,7 +59,7 @@ def test_another_token_begins_a_branch_and_both_can_be_walked() -> None:
     app = press(run(), "run")
     first = current(app).tree.path(current(app).node)
     app.session_state["generation.selected"] = first[1]
-    checked(app.run())
+    clean(app.run())
     pick = next(box for box in app.selectbox if (box.key or "").startswith("generation.candidate"))
     other = int(pick.options[2].split(" · ")[1])
     pick.select_index(2).run()
@@ -85,16 +80,16 @@ def test_each_token_keeps_the_settings_it_was_drawn_with() -> None:
     press(app, "step")
     frame = app.dataframe[-1].value
     assert frame["temperature"].tolist() == [0.8, 0.0] and frame["candidates"][1] == 1
-    assert "1 candidate: the seed has no effect" in sentences(app)
+    assert "1 candidate: the seed has no effect" in told(app)
     app.session_state["generation.selected"] = current(app).tree.path(current(app).node)[0]
-    assert "Drawn with `temperature 0.8, top_p 0.9, seed 5`" in sentences(checked(app.run()))
+    assert "Drawn with `temperature 0.8, top_p 0.9, seed 5`" in told(clean(app.run()))
 
 
 def test_knobs_of_the_sampling_page_hold_here_too() -> None:
     app = press(run(min_p="0.3", repetition_penalty="1.5"), "run")
     expected = [step.token_id for step in reference(min_p=0.3, repetition_penalty=1.5)]
     assert app.dataframe[-1].value["id"].tolist() == expected
-    assert "From the sampling page: `repetition_penalty 1.5, min_p 0.3`" in sentences(app)
+    assert "From the sampling page: `repetition_penalty 1.5, min_p 0.3`" in told(app)
     assert "min_p=0.3" in app.code[-1].value
 
 
@@ -108,24 +103,22 @@ def test_presets_set_the_knobs_and_show_which_is_on() -> None:
     assert app.session_state["generation.preset"] == "usual"
     app.slider(key="top_k").set_value(3).run()
     assert app.session_state["generation.preset"] is None
-    checked(app)
+    clean(app)
 
 
 def test_generations_of_other_prompts_are_kept_and_come_back() -> None:
     app = press(run(), "run")
     ids = app.dataframe[-1].value["id"].tolist()
     app.text_input(key="prompt").set_value("I like").run()
-    assert current(checked(app)).node.depth == 0
+    assert current(clean(app)).node.depth == 0
     press(app, "step")
-    app.switch_page("pages/stages/tokenization/page.py")
-    app.run()
-    app.switch_page("pages/stages/generation/page.py")
-    app.run()
+    go_to(app, "tokenization")
+    go_to(app, "generation")
     assert current(app).node.depth == 1
     assert f"{len(ids)} tokens" in app.button(key="generation.earlier.0").label
     app.button(key="generation.earlier.0").click().run()
     assert app.text_input(key="prompt").value == PROMPT
-    assert checked(app).dataframe[-1].value["id"].tolist() == ids
+    assert clean(app).dataframe[-1].value["id"].tolist() == ids
 
 
 def test_cached_and_plain_generation_agree() -> None:
@@ -141,9 +134,9 @@ def test_text_shows_whole_characters_only() -> None:
     run_ = current(app)
     for token_id in run_.tree.lm.tokenizer.encode("😊").ids[:2]:
         run_.take(run_.node, token_id)
-    shown = checked(app.run())
+    shown = clean(app.run())
     assert shown.code[0].value == "我"
-    assert "Held back until the character is whole: `⟨f0 9f⟩`" in sentences(shown)
+    assert "Held back until the character is whole: `⟨f0 9f⟩`" in told(shown)
 
 
 def test_a_text_that_repeats_itself_is_said() -> None:
@@ -151,15 +144,15 @@ def test_a_text_that_repeats_itself_is_said() -> None:
     run_ = current(app)
     for _ in range(6):
         run_.take(run_.node, 393)
-    assert "The text repeats `猫` over and over." in sentences(checked(app.run()))
+    assert "The text repeats `猫` over and over." in told(clean(app.run()))
 
 
 def test_the_end_token_ends_the_text() -> None:
     app = run()
     run_ = current(app)
     run_.take(run_.node, 0)
-    shown = checked(app.run())
-    assert "The text has ended: `<|endoftext|>` was drawn." in sentences(shown)
+    shown = clean(app.run())
+    assert "The text has ended: `<|endoftext|>` was drawn." in told(shown)
     assert shown.button(key="generation.run").disabled and shown.button(key="generation.step").disabled
     assert shown.code[0].value == PROMPT
 
@@ -167,7 +160,7 @@ def test_the_end_token_ends_the_text() -> None:
 def test_a_full_context_is_said() -> None:
     app = run(prompt="今天天气" * 64, model="small-world-learned")
     press(app, "step")
-    assert "The context is full: the model sees no more than 128 tokens." in sentences(app)
+    assert "The context is full: the model sees no more than 128 tokens." in told(app)
     assert app.button(key="generation.run").disabled
 
 
@@ -194,7 +187,7 @@ def test_a_stop_string_ends_the_text_and_is_no_part_of_it() -> None:
     text = lmcore.load("small-world").tokenizer.decode([step.token_id for step in reference()])
     stop = text[3:5]
     app = press(run(stop_strings=stop), "run")
-    assert f"ended at the stop string `{stop}`" in sentences(app)
+    assert f"ended at the stop string `{stop}`" in told(app)
     assert app.code[0].value == PROMPT + text[: text.index(stop)]
     assert current(app).end == "stop string"
 

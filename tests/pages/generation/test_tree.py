@@ -6,7 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lmcore.generation import tree_file
-from tests.pages.generation.page import PROMPT, checked, current, press, run
+from tests.pages.generation.page import PROMPT, current, press, run
+from tests.pages.harness import clean
 
 
 def test_a_branch_is_named_pruned_and_put_back() -> None:
@@ -15,7 +16,7 @@ def test_a_branch_is_named_pruned_and_put_back() -> None:
     end = run_.node
     other = next(i for i in range(300, 400) if i != run_.tree.path(end)[3].token_id)
     run_.take(run_.tree.path(end)[2], other)
-    checked(app.run())
+    clean(app.run())
     frame = app.dataframe[0].value
     assert frame["tokens"].tolist() == [4, 12] and frame["tokens of its own"].tolist() == [1, 9]
     own = [sum(node.log_prob for node in run_.tree.path(leaf)) for leaf in (run_.node, end)]
@@ -52,7 +53,7 @@ def test_a_saved_tree_is_opened_by_another_session() -> None:
     text = saved(app)
     other = run(prompt="I like")
     opened(other, text)
-    checked(other)
+    clean(other)
     again = current(other)
     assert other.text_input(key="prompt").value == PROMPT
     assert [again.tree.ids(node) for node in again.tree.nodes()] == [run_.tree.ids(n) for n in run_.tree.nodes()]

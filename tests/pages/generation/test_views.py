@@ -1,7 +1,5 @@
 """The other views of the generation page: search, the repetition trap, many texts, the cache."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -10,13 +8,14 @@ import lmcore
 from lmcore.analysis.generation.diversity import distinct, self_bleu
 from lmcore.generation.repetition import watch_circling
 from pages.common.escape import visible
-from tests.pages.generation.page import checked, executed, run, sentences, view
+from tests.pages.generation.page import run, view
+from tests.pages.harness import clean, figures, printed, told
 
 
 def test_the_more_probable_sentence_that_greedy_misses_is_shown() -> None:
     app = view("search", prompt="I like", **{"search.tokens": "2", "search.width": "3"})
-    assert "Greedy misses the more probable sentence" in sentences(app)
-    assert "1,600² sentences" in sentences(app)
+    assert "Greedy misses the more probable sentence" in told(app)
+    assert "1,600² sentences" in told(app)
     frame = app.dataframe[-1].value
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode("I like").ids
@@ -29,19 +28,18 @@ def test_the_more_probable_sentence_that_greedy_misses_is_shown() -> None:
     )
     assert best["ln P"] >= float(pairs.max()) - 1e-4  # none of these 320,000 is more probable
     greedy = frame[frame["found by"].str.contains("greedy")].iloc[0]
-    assert greedy["ln P"] < best["ln P"] and f"{greedy['probability']:.2f} %" in sentences(app)
-    printed = executed(app)
-    assert float(printed[2].split()[0]) == pytest.approx(best["probability"] / 100, rel=1e-4)
+    assert greedy["ln P"] < best["ln P"] and f"{greedy['probability']:.2f} %" in told(app)
+    assert float(printed(app).splitlines()[2].split()[0]) == pytest.approx(best["probability"] / 100, rel=1e-4)
 
 
 def test_where_greedy_is_right_it_is_said() -> None:
-    assert "Greedy finds the most probable sentence here" in sentences(view("search", prompt="The king"))
+    assert "Greedy finds the most probable sentence here" in told(view("search", prompt="The king"))
 
 
 @pytest.mark.parametrize("prompt", ["小明", "我喜欢"])
 def test_the_search_tree_shows_every_sentence_of_the_table(prompt: str) -> None:
     app = view("search", prompt=prompt, lang="zh", **{"search.tokens": "4", "search.width": "5"})
-    assert "贪心错过了更可能的句子" in sentences(app)
+    assert "贪心错过了更可能的句子" in told(app)
     assert len(app.dataframe[-1].value) >= 5
 
 
@@ -52,12 +50,12 @@ def test_the_circle_of_greedy_is_measured() -> None:
         lm, lm.tokenizer.encode("I like").ids, lmcore.SamplingSettings(temperature=0), max_new_tokens=80
     )
     *_, last = watch_circling(greedy)
-    assert f"From token {last.loop.start} on the text goes round" in sentences(app)
+    assert f"From token {last.loop.start} on the text goes round" in told(app)
     frame = app.dataframe[-1].value
     np.testing.assert_allclose(frame["probability of the round"], [100 * p for p in last.round_probs()], rtol=1e-6)
-    assert executed(app)[0] == str(last.loop)
+    assert printed(app).splitlines()[0] == str(last.loop)
     penalised = view("trap", prompt="I like", **{"trap.tokens": "80", "trap.penalty": "1.5"})
-    assert "No circle in 80 tokens" in sentences(penalised)
+    assert "No circle in 80 tokens" in told(penalised)
 
 
 def test_texts_under_two_settings_are_those_of_generate() -> None:
@@ -73,12 +71,11 @@ def test_texts_under_two_settings_are_those_of_generate() -> None:
         assert frame["text"][row] == visible(b"".join(step.token for step in steps))
         mean = np.mean([np.log(float(step.result.initial_probs[step.token_id])) for step in steps])
         assert frame["mean of ln P"][row] == pytest.approx(mean, abs=1e-4)
-    chart = next(json.loads(e.proto.spec) for e in app.main if e.type == "plotly_chart")
-    first, second = chart["data"]
+    first, second = figures(app)[0].data
     for bar, side in ((first, texts[:4]), (second, texts[4:])):
         expected = [distinct(side, n) for n in (1, 2, 3)] + [self_bleu(side)]
-        assert [float(text) for text in bar["text"]] == pytest.approx(expected, abs=1e-3)
-    assert executed(app)[0].startswith("[" + repr(distinct(texts[:4], 1)))
+        assert [float(text) for text in bar.text] == pytest.approx(expected, abs=1e-3)
+    assert printed(app).startswith("[" + repr(distinct(texts[:4], 1)))
 
 
 def test_time_and_memory_of_the_cache_are_measured() -> None:
@@ -88,8 +85,8 @@ def test_time_and_memory_of_the_cache_are_measured() -> None:
     assert frame["largest difference of a logit"].max() < 1e-3
     assert frame["bytes in the cache"].tolist() == [4096 * n for n in frame["tokens"]]
     assert (frame["with cache (ms)"] > 0).all() and (frame["without (ms)"] > 0).all()
-    assert "4,096 bytes" in sentences(app)
-    assert len(executed(app)) == len(frame)
+    assert "4,096 bytes" in told(app)
+    assert len(printed(app).splitlines()) == len(frame)
 
 
 @pytest.mark.parametrize("name", ["write", "search", "trap", "many", "cache"])
@@ -103,4 +100,4 @@ def test_every_view_stands_any_prompt(name: str, lang: str, prompt: str) -> None
         for job in app.session_state["generation.jobs"].values():
             job.join(60)
             assert job.error == ""
-    checked(app.run())
+    clean(app.run())

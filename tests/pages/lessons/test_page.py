@@ -10,7 +10,7 @@ import lmcore
 from pages.common import stages
 from pages.lessons import measures
 from pages.lessons.lesson import FOLDER_VARIABLE, OWN, Choice, LessonError, Text, files, find, read
-from tests.pages.test_app import run
+from tests.pages.harness import open_page
 
 TOUR = read(OWN / "tour.toml")
 ASKED = [index for index, step in enumerate(TOUR.steps) if step.question is not None]
@@ -118,7 +118,7 @@ def test_a_teachers_folder_is_read_and_broken_files_are_told(tmp_path: Path, mon
     (tmp_path / "broken.toml").write_text("title = 3")
     assert [path.stem for path in files()] == ["tour", "broken", "mine"]
     assert find("mine").steps[0].page == "sampling" and find("none") is None
-    app = run("lessons", lang="en")
+    app = open_page("lessons")
     assert not app.exception and "broken.toml" in app.error[0].value
     app.button(key="lessons.start.mine").click().run()
     assert not app.exception and not app.title  # the page waits for the answer
@@ -129,7 +129,7 @@ def test_a_teachers_folder_is_read_and_broken_files_are_told(tmp_path: Path, mon
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_tour_is_walked_to_its_end(lang: str) -> None:
-    app = run("lessons", lang=lang, temperature="1.7", prompt="The king")
+    app = open_page("lessons", lang=lang, temperature="1.7", prompt="The king")
     app.button(key="lessons.start.tour").click().run()
     for index, step in enumerate(TOUR.steps):
         assert not app.exception and app.session_state["lesson.step"] == index + 1
@@ -150,9 +150,9 @@ def test_the_tour_is_walked_to_its_end(lang: str) -> None:
 
 
 def test_a_step_out_of_range_and_an_unknown_lesson_are_said() -> None:
-    app = run("sampling", lang="en", lesson="tour", **{"lesson.step": "99"})
+    app = open_page("sampling", lesson="tour", **{"lesson.step": "99"})
     assert not app.exception and app.session_state["lesson.step"] == len(TOUR.steps)
-    app = run("sampling", lang="en", lesson="<b>nope</b>")
+    app = open_page("sampling", lesson="<b>nope</b>")
     assert not app.exception and any("There is no lesson named <b>nope</b>." in text.value for text in app.text)
     assert app.title[0].value == "Sampling"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 import re
 
@@ -17,8 +15,10 @@ from lmcore.corpus import Truth
 from pages.figures.logits import attribution, lens
 from pages.figures.logits import positions as figures
 from pages.stages.logits.tokens import parse
+from tests.pages.harness import opener, snippet, told
 from tests.pages.hostile import TEXTS
-from tests.pages.test_app import run, shown
+
+run = opener("logits")
 
 VIEWS = ("next", "text", "dot", "lens", "parts")
 PROMPT = "The weather today is"
@@ -165,7 +165,7 @@ def test_labels_are_literal() -> None:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("model", lmcore.builtin.names())
 def test_every_view_runs_with_every_model(view: str, model: str) -> None:
-    app = run("logits", lang="zh", prompt="今天天气不错😊", model=model, **{"logits.view": view})
+    app = run(lang="zh", prompt="今天天气不错😊", model=model, **{"logits.view": view})
     assert not app.exception and not app.error
     assert app.dataframe and app.get("plotly_chart")
 
@@ -174,8 +174,6 @@ def test_every_view_runs_with_every_model(view: str, model: str) -> None:
 @pytest.mark.parametrize("prompt", ["好", "\0<b>$x$:red[y] ", "a" * 300])
 def test_every_view_meets_any_prompt_and_target(view: str, prompt: str) -> None:
     app = run(
-        "logits",
-        lang="en",
         prompt=prompt,
         target="<b>:red[x]",
         rival="#999999",
@@ -183,32 +181,32 @@ def test_every_view_meets_any_prompt_and_target(view: str, prompt: str) -> None:
     )
     assert not app.exception and not app.error
     if view == "text" and prompt == "好":
-        assert "nothing predicts the first" in shown(app)
+        assert "nothing predicts the first" in told(app)
     if view == "parts":
-        assert "#999999 is no token here" in shown(app)
+        assert "#999999 is no token here" in told(app)
 
 
 def test_next_tokens_are_numpys_softmax_by_id_beside_the_grammars_own() -> None:
     lm, ids, logits, _trace = passed()
-    app = run("logits", lang="en", prompt=PROMPT, position="3")
+    app = run(prompt=PROMPT, position="3")
     table, probs = app.dataframe[0].value, softmax(logits[3])
     assert list(table["id"]) == list(np.argsort(-probs, kind="stable")[: len(table)])
     np.testing.assert_allclose(table["P"] / 100, probs[table["id"]], rtol=1e-4)
     truth = Truth(lm.tokenizer).next_token_probs(ids)
     assert truth is not None
     np.testing.assert_allclose(table["P in the grammar"] / 100, truth[table["id"]], rtol=1e-9)
-    said = float(re.search(r"here: \*\*([0-9.]+)\*\*", shown(app))[1])
+    said = float(re.search(r"here: \*\*([0-9.]+)\*\*", told(app))[1])
     assert said == pytest.approx(np.abs(probs - truth).sum() / 2, abs=6e-5)
 
 
 def test_outside_the_grammar_the_page_says_so_and_shows_no_truth() -> None:
-    app = run("logits", lang="en", prompt="zebra quux")
+    app = run(prompt="zebra quux")
     assert any("cannot generate this text" in caption.value for caption in app.caption)
     assert "P in the grammar" not in app.dataframe[0].value
 
 
 def test_a_target_far_down_the_ranking_is_in_the_table() -> None:
-    app = run("logits", lang="en", prompt=PROMPT, target="#7")
+    app = run(prompt=PROMPT, target="#7")
     table = app.dataframe[0].value
     assert table["id"].iloc[-1] == 7
     probs = softmax(passed()[2][-1])
@@ -217,7 +215,7 @@ def test_a_target_far_down_the_ranking_is_in_the_table() -> None:
 
 def test_loss_perplexity_and_ranks_are_torchs() -> None:
     _lm, ids, logits, _trace = passed()
-    app = run("logits", lang="en", prompt=PROMPT, **{"logits.view": "text"})
+    app = run(prompt=PROMPT, **{"logits.view": "text"})
     loss = F.cross_entropy(torch.tensor(logits[:-1]), torch.tensor(ids[1:])).item()
     said = [float(metric.value) for metric in app.metric[:2]]
     assert said == pytest.approx([loss, math.exp(loss)], abs=6e-4)
@@ -231,14 +229,14 @@ def test_loss_perplexity_and_ranks_are_torchs() -> None:
 
 
 def test_a_text_the_grammar_never_says_has_an_infinite_perplexity_and_a_finite_model_loss() -> None:
-    app = run("logits", lang="en", prompt="The weather today is cat", **{"logits.view": "text"})
+    app = run(prompt="The weather today is cat", **{"logits.view": "text"})
     assert len(app.metric) == 2
     assert any("infinite" in caption.value for caption in app.caption)
 
 
 def test_length_angle_and_both_rankings_are_numpys() -> None:
     lm, _ids, logits, trace = passed()
-    app = run("logits", lang="en", prompt=PROMPT, **{"logits.view": "dot"})
+    app = run(prompt=PROMPT, **{"logits.view": "dot"})
     h, rows = trace["hidden_state"][-1].double().numpy(), lm.model.head.weight.detach().double().numpy()
     cosines = rows @ h / np.linalg.norm(h) / np.linalg.norm(rows, axis=1)
     rankings, dimensions = (frame.value for frame in app.dataframe[:2])
@@ -250,14 +248,12 @@ def test_length_angle_and_both_rankings_are_numpys() -> None:
     assert list(dimensions["Dimension"]) == list(np.argsort(-np.abs(products))[:10])
     np.testing.assert_allclose(dimensions["h × e"], products[dimensions["Dimension"]], rtol=1e-4)
     differ = np.argmax(cosines) != target
-    assert ("Here they differ" in shown(app)) == differ
+    assert ("Here they differ" in told(app)) == differ
 
 
 def test_the_lens_ends_in_the_models_own_answer() -> None:
     _lm, _ids, logits, _trace = passed()
-    table = (
-        run("logits", lang="en", prompt=PROMPT, position="1", target="#7", **{"logits.view": "lens"}).dataframe[0].value
-    )
+    table = run(prompt=PROMPT, position="1", target="#7", **{"logits.view": "lens"}).dataframe[0].value
     probs = softmax(logits[1])
     last = table.iloc[-1]
     assert label_id(last["Top token"]) == probs.argmax()
@@ -269,7 +265,7 @@ def test_the_lens_ends_in_the_models_own_answer() -> None:
 @pytest.mark.parametrize("model", ["small-world", "small-world-sinusoidal", "small-world-untied"])
 def test_contributions_sum_to_the_logit_and_the_remainder_is_said(model: str) -> None:
     _lm, _ids, logits, _trace = passed(model=model)
-    app = run("logits", lang="en", prompt=PROMPT, model=model, target="#7", rival="#9", **{"logits.view": "parts"})
+    app = run(prompt=PROMPT, model=model, target="#7", rival="#9", **{"logits.view": "parts"})
     table = app.dataframe[0].value.set_index("Component")
     for column, token in zip(table.columns[:2], (7, 9), strict=True):
         parts = table[column].drop(["sum", "logit", "remainder"])
@@ -284,11 +280,9 @@ def test_contributions_sum_to_the_logit_and_the_remainder_is_said(model: str) ->
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("prompt", ["今天天气", "好", "it's \"\\"])
 def test_the_snippet_runs_as_it_stands_and_gives_the_pages_numbers(view: str, prompt: str) -> None:
-    app = run("logits", lang="en", prompt=prompt, **{"logits.view": view})
-    printed, names = io.StringIO(), {}
-    with contextlib.redirect_stdout(printed):
-        exec(app.code[-1].value, names)
-    assert printed.getvalue()
+    app = run(prompt=prompt, **{"logits.view": view})
+    names, printed = snippet(app)
+    assert printed
     if view == "next":
         n = len(names["values"])
         np.testing.assert_allclose(names["values"] * 100, app.dataframe[0].value["P"][:n], rtol=1e-4)
@@ -307,14 +301,14 @@ TEXTS_PASTED = "The weather today is nice\n\n好\nThe king <b>$x$ :red[y]\n"
 
 
 def test_several_texts_are_scored_and_bad_lines_are_named() -> None:
-    app = run("logits", lang="en", **{"logits.view": "several"})
-    assert not app.exception and "Then press the button" in shown(app)
+    app = run(**{"logits.view": "several"})
+    assert not app.exception and "Then press the button" in told(app)
     app.text_area(key="several.pasted").set_value(TEXTS_PASTED).run()
     app.button(key="several.start").click().run()
     assert not app.exception and not app.error
     table = app.dataframe[0].value
     assert list(table["Line"]) == [1, 4]
-    assert "Line 3: one token alone" in shown(app)
+    assert "Line 3: one token alone" in told(app)
     lm = lmcore.load("small-world")
     texts = [line for line in TEXTS_PASTED.splitlines() if len(line) > 1]
     losses, nats = [], []
@@ -329,12 +323,12 @@ def test_several_texts_are_scored_and_bad_lines_are_named() -> None:
 
 
 def test_nothing_to_score_cannot_be_started() -> None:
-    app = run("logits", lang="zh", **{"logits.view": "several"})
+    app = run(lang="zh", **{"logits.view": "several"})
     app.text_area(key="several.pasted").set_value(" \n \n").run()
     assert not app.exception and app.button(key="several.start").disabled
 
 
 @pytest.mark.parametrize("colour", ["surprisal", "probability", "rank"])
 def test_the_text_is_coloured_by_any_measure(colour: str) -> None:
-    app = run("logits", lang="en", prompt=PROMPT, **{"logits.view": "text", "logits.colour": colour})
+    app = run(prompt=PROMPT, **{"logits.view": "text", "logits.colour": colour})
     assert not app.exception and app.session_state["logits.colour"] == colour

@@ -9,8 +9,8 @@ import pytest
 
 import lmcore
 from lmcore import Trace
+from tests.pages.harness import tables, told
 from tests.pages.position.page import run
-from tests.pages.shown import tables, told
 
 
 def test_scaled_frequencies_are_those_of_the_formulas() -> None:

@@ -10,8 +10,8 @@ import lmcore
 import lmcore.corpus
 from lmcore import Trace
 from lmcore.analysis.position.length import HELD_OUT_SEED
+from tests.pages.harness import tables, told
 from tests.pages.position.page import ENCODINGS, FEW, run
-from tests.pages.shown import tables, told
 
 
 def measured(**parameters: str) -> AppTest:

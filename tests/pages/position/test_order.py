@@ -8,8 +8,8 @@ import pytest
 import lmcore
 from lmcore import Trace
 from pages.figures.position import comparison
+from tests.pages.harness import tables, told
 from tests.pages.position.page import ENCODINGS, run
-from tests.pages.shown import tables, told
 
 PAIR = ("小明喜欢小红，所以", "小红喜欢小明，所以")
 

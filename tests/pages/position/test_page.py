@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pages.position.page import FEW, printed, run
-from tests.pages.shown import tables, told
+from tests.pages.harness import printed, tables, told
+from tests.pages.position.page import FEW, run
 
 VIEWS = (
     "order",

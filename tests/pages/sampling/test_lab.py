@@ -11,14 +11,16 @@ from lmcore.sampling import OFF, STAGES
 from pages.live import sampling_lab
 from pages.live.sampling_lab.labels import stage_helps, stage_titles
 from pages.stages.sampling import knobs
-from tests.pages.sampling.page import parts, run
+from tests.pages.harness import opener, parts
+
+run = opener("sampling")
 
 FOLDER = Path(sampling_lab.__file__).parent
 
 
 def test_the_lab_gets_the_logits_as_bytes_and_the_rest_apart() -> None:
     app = run(prompt="今天天气", position="0", temperature="0.5")
-    data, settings, rest = parts(app)
+    data, settings, rest = parts(app, "sampling")
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode("今天天气").ids
     logits = lm(ids)[0].numpy()

@@ -1,8 +1,6 @@
 """The sampling page: its numbers are lmcore's, its table is the worked example, its snippet runs as it stands."""
 
-import io
 import json
-from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -15,7 +13,9 @@ from lmcore.sampling import ENGINES, STAGES, History, SamplingSettings, preset
 from pages.figures.sampling.draws import observed_against_expected
 from pages.stages.sampling import tables, worked
 from pages.stages.sampling.sources import Source
-from tests.pages.sampling.page import frame, parts, run
+from tests.pages.harness import opener, parts, snippet, table_with
+
+run = opener("sampling")
 
 
 def softmax(logits: list[float], temperature: float = 1.0) -> np.ndarray:
@@ -36,7 +36,7 @@ def test_the_worked_table_agrees_with_numpy_and_with_the_published_figures() -> 
 
 def test_the_worked_page_shows_the_table_and_checks_the_claims() -> None:
     app = run(source="worked")
-    percent = frame(app, "不错")[list(worked.LOGITS)].round(2)
+    percent = table_with(app, "不错")[list(worked.LOGITS)].round(2)
     assert percent.loc[0].tolist() == [15.55, 6.99, 69.71, 2.57, 5.18]
     assert percent.loc[1].tolist() == [4.67, 0.94, 93.75, 0.13, 0.52]
     assert percent.loc[2].tolist() == [19.66, 11.53, 53.44, 5.92, 9.44]
@@ -69,7 +69,7 @@ def test_the_numbers_are_those_of_lmcore(lang: str) -> None:
     app = run(lang=lang, prompt="小明喜欢小红", **SETTINGS)
     order = ("top_k", "temperature", *(name for name in STAGES if name not in ("top_k", "temperature")))
     result = expected("小明喜欢小红", temperature=0.7, top_k=12, min_p=0.02, repetition_penalty=1.2, order=order)
-    table = frame(app, "final" if lang == "en" else "最终")
+    table = table_with(app, "final" if lang == "en" else "最终")
     ids = table["id"].tolist()
     np.testing.assert_allclose(table["final" if lang == "en" else "最终"], 100 * result.probs[ids].numpy(), atol=1e-10)
     np.testing.assert_allclose(table["T = 1"], 100 * result.initial_probs[ids].numpy(), atol=1e-10)
@@ -87,7 +87,7 @@ def test_the_numbers_are_those_of_lmcore(lang: str) -> None:
 @pytest.mark.parametrize("model", lmcore.builtin.names())
 def test_every_model_and_a_token_that_is_part_of_a_character(model: str) -> None:
     app = run(model=model, prompt="😊")
-    table = frame(app, "final")
+    table = table_with(app, "final")
     result = expected("😊", model)
     np.testing.assert_allclose(table["final"].sum() / 100, result.probs[table["id"].tolist()].sum(), atol=1e-9)
 
@@ -113,13 +113,11 @@ def test_every_model_and_a_token_that_is_part_of_a_character(model: str) -> None
 )
 def test_the_snippet_runs_as_it_stands_and_gives_the_numbers(parameters: dict[str, str]) -> None:
     app = run(**parameters)
-    scope: dict[str, object] = {}
-    with redirect_stdout(io.StringIO()) as printed:
-        exec(app.code[-1].value, scope)
-    result = scope["result"]
-    table = frame(app, "final")
+    names, printed = snippet(app)
+    result = names["result"]
+    table = table_with(app, "final")
     np.testing.assert_allclose(table["final"], 100 * result.probs[table["id"].tolist()].numpy(), atol=1e-9)
-    assert f"{result.candidates} {result.entropy_bits:.3f} bits" in printed.getvalue()
+    assert f"{result.candidates} {result.entropy_bits:.3f} bits" in printed
 
 
 def test_the_json_says_what_lmcore_computes() -> None:
@@ -166,7 +164,7 @@ def test_values_that_do_not_fit_are_replaced_and_said(name: str, value: str, ins
 
 def test_a_bias_for_an_id_outside_the_vocabulary_waits_for_its_model() -> None:
     app = run(source="worked", logit_bias="3:1,90000:2")
-    assert parts(app)[1]["logit_bias"] == {"3": 1.0}
+    assert parts(app, "sampling")[1]["logit_bias"] == {"3": 1.0}
     assert app.session_state["logit_bias"] == "3:1,90000:2"
 
 
@@ -227,7 +225,7 @@ def test_six_engines_side_by_side_give_the_worked_tables() -> None:
     assert "has no Top-k" in table.loc["OpenAI API (assumed)", "Stages, in its order"]
     # 好 stays in transformers with .1363 and llama.cpp removes it: that is the distance between the two.
     assert any("Total variation distance: 0.1363" in text.value for text in app.text)
-    fates = frame(app, "llama.cpp")
+    fates = table_with(app, "llama.cpp")
     assert fates["Token"].tolist() == ["好"]
     # Untempered and among the three best, 不错 and 很 alone weigh 92.42 %: that is why, and .9 is below it.
     assert fates["llama.cpp"].tolist() == ["Top-p: the more probable ones sum to 92.42 %"]
@@ -259,9 +257,9 @@ def test_the_chosen_engine_is_what_the_page_computes(engine: str) -> None:
     off = {name: None for name in ENGINES[engine].defaults}
     settings = preset(engine, **{**off, "temperature": 1.5, "top_k": 9, "top_p": 0.8, "repetition_penalty": 1.3})
     result = lmcore.reshape(lm(ids)[-1], settings, History(prompt=ids))
-    table = frame(app, "final")
+    table = table_with(app, "final")
     np.testing.assert_allclose(table["final"], 100 * result.probs[table["id"].tolist()].numpy(), atol=1e-9)
-    told = parts(app)[1]
+    told = parts(app, "sampling")[1]
     assert told["engine"] == engine and told["order"][: len(ENGINES[engine].order)] == list(ENGINES[engine].order)
 
 
@@ -282,9 +280,9 @@ def test_a_lifted_token_is_in_the_table_and_a_banned_one_named() -> None:
     last = int(logits.argmin())
     best = int(logits.argmax())
     app = run(prompt="我喜欢", logit_bias=f"{last}:60,{best}:-inf")
-    settings = parts(app)[1]
+    settings = parts(app, "sampling")[1]
     assert settings["logit_bias"] == {str(last): 60.0, str(best): "-inf"}
-    table = frame(app, "final").set_index("id")
+    table = table_with(app, "final").set_index("id")
     assert table.loc[last, "final"] > 99 and table.loc[best, "removed by"] == "Logit bias"
 
 

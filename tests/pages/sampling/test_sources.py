@@ -1,8 +1,5 @@
 """Where the sampling page has its logits and its history from: own texts, steps of a generation, edits."""
 
-import io
-from contextlib import redirect_stdout
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +9,9 @@ from lmcore.sampling import History, SamplingSettings
 from pages.common import session
 from pages.stages.sampling import worked
 from pages.stages.sampling.own_logits import read
-from tests.pages.sampling.page import frame, parts, run
+from tests.pages.harness import go_to, opener, parts, snippet, table_with
+
+run = opener("sampling")
 
 
 def test_the_history_can_be_edited_and_put_back() -> None:
@@ -20,36 +19,36 @@ def test_the_history_can_be_edited_and_put_back() -> None:
     lm = lmcore.load("small-world")
     ids = list(lm.tokenizer.encode("小明喜欢小红").ids)
     app.button_group(key="history.own").set_value(list(range(1, len(ids)))).run()
-    assert parts(app)[2]["history"] == {"prompt": ids[1:], "generated": []}
+    assert parts(app, "sampling")[2]["history"] == {"prompt": ids[1:], "generated": []}
     app.text_input(key="history.text").set_value("天气").run()
     app.button(key="history.add").click().run()
     extra = list(lm.tokenizer.encode("天气").ids)
-    assert parts(app)[2]["history"] == {"prompt": ids[1:], "generated": extra}
+    assert parts(app, "sampling")[2]["history"] == {"prompt": ids[1:], "generated": extra}
     result = lmcore.reshape(lm(ids)[-1], SamplingSettings(presence_penalty=2), History(ids[1:], extra))
-    table = frame(app, "final")
+    table = table_with(app, "final")
     np.testing.assert_allclose(table["final"], 100 * result.probs[table["id"].tolist()].numpy(), atol=1e-9)
     app.text_input(key="history.text").set_value("天气").run()
     app.button(key="history.instead").click().run()
-    assert parts(app)[2]["history"] == {"prompt": [], "generated": extra}
+    assert parts(app, "sampling")[2]["history"] == {"prompt": [], "generated": extra}
     app.button(key="history.reset").click().run()
-    assert parts(app)[2]["history"] == {"prompt": ids, "generated": []}
+    assert parts(app, "sampling")[2]["history"] == {"prompt": ids, "generated": []}
     assert not app.exception
 
 
 def test_an_edited_history_belongs_to_its_prompt_and_comes_with_a_link() -> None:
     app = run(prompt="小明喜欢小红", history_out="0,1", history_added="7")
-    assert parts(app)[2]["history"]["generated"] == [7]
+    assert parts(app, "sampling")[2]["history"]["generated"] == [7]
     app.text_input(key="prompt").set_value("我喜欢").run()
     ids = list(lmcore.load("small-world").tokenizer.encode("我喜欢").ids)
-    assert parts(app)[2]["history"] == {"prompt": ids, "generated": []}
+    assert parts(app, "sampling")[2]["history"] == {"prompt": ids, "generated": []}
 
 
 def test_only_generated_tokens_count_where_the_engine_says_so() -> None:
     told = {"prompt": "我喜欢", "presence_penalty": "2", "engine": "vllm"}
-    plain = frame(run(**told), "final")
+    plain = table_with(run(**told), "final")
     np.testing.assert_allclose(plain["final"], plain["T = 1"], atol=1e-9)
     token = int(plain["id"][3])
-    added = frame(run(**told, history_added=str(token)), "final").set_index("id")
+    added = table_with(run(**told, history_added=str(token)), "final").set_index("id")
     assert abs(added["final"] / added["T = 1"] - 1).idxmax() == token
 
 
@@ -57,7 +56,7 @@ def test_tokens_of_listed_sources_are_found_by_their_text() -> None:
     app = run(source="worked", repetition_penalty="1.5")
     app.text_input(key="history.text").set_value("不错x很").run()
     app.button(key="history.add").click().run()
-    assert parts(app)[2]["history"] == {"prompt": [], "generated": [2, 0]}
+    assert parts(app, "sampling")[2]["history"] == {"prompt": [], "generated": [2, 0]}
 
 
 def test_a_kept_step_is_a_source_with_its_settings() -> None:
@@ -66,19 +65,17 @@ def test_a_kept_step_is_a_source_with_its_settings() -> None:
     app.session_state["seed"] = 5
     app.session_state["temperature"] = 1.4
     app.session_state["top_k"] = 30
-    app.switch_page("pages/stages/generation/page.py")
-    app.run()
+    go_to(app, "generation")
     for _ in range(3):
         app.button(key="generation.step").click().run()
     app.session_state["temperature"] = 1.0
-    app.switch_page("pages/stages/sampling/page.py")
-    app.run()
+    go_to(app, "sampling")
     assert not app.exception
     runs = app.session_state["generation.runs"]
     run_ = next(iter(runs.values()))
     path = run_.tree.path(run_.node)
     assert len(path) == 3
-    data, _settings, rest = parts(app)
+    data, _settings, rest = parts(app, "sampling")
     assert rest["history"] == {
         "prompt": list(run_.tree.prompt_ids),
         "generated": [node.token_id for node in path[:2]],
@@ -88,13 +85,11 @@ def test_a_kept_step_is_a_source_with_its_settings() -> None:
     np.testing.assert_allclose(np.frombuffer(data, dtype=np.float32), again, atol=1e-3)
     app.button(key="kept.take").click().run()
     assert (app.session_state["temperature"], app.session_state["top_k"]) == (1.4, 30)
-    table = frame(app, "final")
+    table = table_with(app, "final")
     ids = table["id"].tolist()
     np.testing.assert_allclose(table["final"], 100 * run_.result(path[2]).probs[ids].numpy(), atol=1e-9)
-    scope: dict[str, object] = {}
-    with redirect_stdout(io.StringIO()):
-        exec(app.code[-1].value, scope)
-    np.testing.assert_allclose(table["final"], 100 * scope["result"].probs[ids].numpy(), atol=1e-2)
+    names, _printed = snippet(app)
+    np.testing.assert_allclose(table["final"], 100 * names["result"].probs[ids].numpy(), atol=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +150,7 @@ def test_300_000_lines_are_read() -> None:
 @pytest.mark.parametrize("engine", ["lmcore", "transformers", "exllamav2"])
 def test_extreme_logits_are_shown_as_they_are(text: str, percent: list[float], engine: str) -> None:
     app = run(source="own", own_logits=text, engine=engine, top_p="0.999", draws="1")
-    assert frame(app, "T = 1")["T = 1"].tolist() == percent
+    assert table_with(app, "T = 1")["T = 1"].tolist() == percent
     app.button(key="sampling.draw").click().run()
     assert not app.exception
 
@@ -170,7 +165,7 @@ def test_the_page_names_bad_lines_and_needs_one_possible_token() -> None:
 
 
 def test_a_text_of_its_own_is_sent_without_rounding() -> None:
-    data, _settings, rest = parts(run(source="worked"))
+    data, _settings, rest = parts(run(source="worked"), "sampling")
     assert rest["float"] == 64
     assert np.frombuffer(data, dtype=np.float64).tolist() == list(worked.LOGITS.values())
 

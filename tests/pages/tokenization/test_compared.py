@@ -9,7 +9,8 @@ from tokenizers import models, normalizers, pre_tokenizers
 
 from lmcore.loading.vocabulary_files import sample_text
 from lmcore.tokenizer.bpe_training import learn_merges, split_words, tokenizer_of
-from tests.pages.tokenization.page import REFERENCE, last_snippet, part, run, sentences
+from tests.pages.harness import go_to, part, printed, told
+from tests.pages.tokenization.page import REFERENCE, run
 
 
 def test_vocabularies_side_by_side() -> None:
@@ -26,7 +27,7 @@ def test_vocabularies_side_by_side() -> None:
     for row, ids in enumerate([REFERENCE.encode(text).ids, list(map(ord, text)), list(text.encode())]):
         drawn = [chip[2] for stretch in data["stretches"] for cell in stretch["rows"][row] for chip in cell[2]]
         assert drawn == ids
-    assert [line.split()[:2] for line in last_snippet(app).splitlines()] == [
+    assert [line.split()[:2] for line in printed(app).splitlines()] == [
         [name, str(n)] for name, n in zip(["small-world", "characters", "bytes"], frame["tokens"], strict=True)
     ]
 
@@ -38,7 +39,7 @@ def test_of_a_long_text_only_a_window_is_drawn_and_all_is_counted(sample: str, n
     assert frame["tokens"].tolist() == [n, n] and "restored" in app.dataframe[1].value
     chips = [cell for stretch in part(app, "vocabulary_rows")["stretches"] for cell in stretch["rows"][0]]
     assert len(chips) == 240
-    assert f"{n:,} characters" in sentences(app)
+    assert f"{n:,} characters" in told(app)
 
 
 def test_a_pasted_text_is_kept_while_the_reader_looks_elsewhere() -> None:
@@ -48,8 +49,7 @@ def test_a_pasted_text_is_kept_while_the_reader_looks_elsewhere() -> None:
     assert app.run().dataframe[0].value["tokens"].tolist() == [len(text)]
     given = part(app, "long_text")
     assert given["beginning"] == text[:20_000] and given["length"] == len(text)
-    app.switch_page("pages/stages/embedding/page.py").run()
-    app.switch_page("pages/stages/tokenization/page.py").run()
+    go_to(go_to(app, "embedding"), "tokenization")
     assert app.dataframe[0].value["tokens"].tolist() == [len(text)]
 
 
@@ -104,4 +104,4 @@ def test_a_vocabulary_is_trained_and_compared() -> None:
     replay = part(app, "merge_replay")
     assert replay["step"] == 5 and replay["steps"][4]["tokens"] == learned[4].n_tokens
     app.session_state["tokenization.training"] = "abc"
-    assert "nothing to learn" in sentences(app.run())
+    assert "nothing to learn" in told(app.run())

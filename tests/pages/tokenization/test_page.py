@@ -15,8 +15,9 @@ import lmcore
 from pages.figures.tokenization import merges as figures
 from pages.live.merge_replay import replay_data
 from pages.stages.tokenization import names, special
+from tests.pages.harness import ROOT, part, printed, told
 from tests.pages.hostile import TEXTS
-from tests.pages.tokenization.page import REFERENCE, ROOT, last_snippet, part, run, sentences
+from tests.pages.tokenization.page import REFERENCE, run
 
 VIEWS = ("tokens", "compare", "merges", "train", "vocabulary", "special", "whose", "names")
 
@@ -59,7 +60,7 @@ def test_every_view_in_both_languages(view: str, lang: str) -> None:
     assert app.title[0].value == {"en": "Tokenization", "zh": "分词"}[lang]
     assert len(app.dataframe) >= 1
     if view != "train":  # its text is the reader's own file
-        last_snippet(app)
+        printed(app)
 
 
 @pytest.mark.parametrize("prompt", ["", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "好" * 600, "x" * 5000])
@@ -87,9 +88,9 @@ def test_tokens_are_those_of_the_tokenizers_library() -> None:
     assert float(shown["Characters per token"]) == pytest.approx(len(text) / len(reference.ids), abs=5e-4)
     assert float(shown["Bytes per token"]) == pytest.approx(len(text.encode()) / len(reference.ids), abs=5e-4)
     n = len(text.encode())
-    assert f"{n} of {n} bytes are equal" in sentences(app)
-    printed = last_snippet(app).splitlines()
-    assert [int(line.split()[0]) for line in printed[:6]] == reference.ids[:6]
+    assert f"{n} of {n} bytes are equal" in told(app)
+    lines = printed(app).splitlines()
+    assert [int(line.split()[0]) for line in lines[:6]] == reference.ids[:6]
 
 
 def test_an_emoji_is_one_group_of_four_tokens() -> None:
@@ -107,7 +108,7 @@ def test_hostile_texts_reach_the_parts_as_plain_visible_text() -> None:
 
 def test_a_long_text_is_drawn_in_part_and_tabled_whole() -> None:
     app = run(prompt="龘" * 500)
-    assert "The first 300 of 1,500 tokens are drawn" in sentences(app)
+    assert "The first 300 of 1,500 tokens are drawn" in told(app)
     assert len(app.dataframe[0].value) == 1500
 
 
@@ -128,13 +129,13 @@ def test_merges_are_the_tokenizers_own_in_rank_order() -> None:
         and waiting[0] >= frame["rank"].iloc[0]
         and frame["other candidates (rank)"].iloc[-1] == ""
     )
-    assert len(last_snippet(app).splitlines()) == len(frame)
+    assert len(printed(app).splitlines()) == len(frame)
 
 
 def test_a_merge_step_beyond_the_end_is_moved_to_it() -> None:
     app = run("merges", prompt="a", merge_step="99")
     assert part(app, "merge_replay")["step"] == 0
-    assert "the pieces stay as they are" in sentences(app)
+    assert "the pieces stay as they are" in told(app)
 
 
 def test_special_strings_both_ways() -> None:
@@ -149,9 +150,9 @@ def test_special_strings_both_ways() -> None:
 
 
 def test_of_thousands_of_control_tokens_the_first_few_are_named() -> None:
-    told = special._what({f"<unused{number}>": number for number in range(6_000)})
-    assert "6,000 control tokens" in told and "`<unused7>` (id 7)" in told and "unused8" not in told
-    assert "5,992 more" in told
+    named = special._what({f"<unused{number}>": number for number in range(6_000)})
+    assert "6,000 control tokens" in named and "`<unused7>` (id 7)" in named and "unused8" not in named
+    assert "5,992 more" in named
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -175,7 +176,7 @@ def test_a_scored_vocabulary_shows_the_winner_and_its_runners_up(
     assert frame["ids"].iloc[0] == ", ".join(map(str, library.encode("ab").ids))
     rows = part(app, "vocabulary_rows")
     assert [chip[4] for cell in rows["stretches"][0]["rows"][0] for chip in cell[2]] == ["−2.000", "−5.000"]
-    assert last_snippet(app).splitlines()[:2] == ["3", "-7.0 ['▁', 'ab']"]
+    assert printed(app).splitlines()[:2] == ["3", "-7.0 ['▁', 'ab']"]
 
 
 @pytest.mark.parametrize("prompt", ["a", "今天天气😊", *TEXTS[:4]])
@@ -202,7 +203,7 @@ def test_the_vocabulary_is_searched_by_text_bytes_and_id() -> None:
     ].tolist() == [800]
     for by, words in (("id", "This is not an id"), ("bytes", "These are not bytes")):
         app = run("vocabulary", **{"vocabulary.query": "x", "vocabulary.by": by})
-        assert words in sentences(app) and not app.dataframe
+        assert words in told(app) and not app.dataframe
 
 
 def test_lists_of_the_vocabulary() -> None:
@@ -224,7 +225,7 @@ def test_a_token_is_followed_to_the_embedding_page() -> None:
         app.query_params[name] = value
     app.switch_page("pages/stages/embedding/page.py").run()
     token_id = REFERENCE.encode("今天天气").ids[1]
-    assert f"has id **{token_id}**" in sentences(app)
+    assert f"has id **{token_id}**" in told(app)
 
 
 def test_a_link_with_a_vocabulary_that_is_not_here_says_so() -> None:
@@ -238,9 +239,9 @@ def test_a_link_with_a_vocabulary_that_is_not_here_says_so() -> None:
 def test_the_toy_table_beside_the_models_ids() -> None:
     app = run("whose", toy_text="我喜欢猫", toy_length="5")
     assert [json.loads(code.value) for code in app.code[:2]] == [[2, 3, 4, 0, 0], REFERENCE.encode("我喜欢猫").ids]
-    assert "toy word-level vocabulary" in sentences(app)
-    assert last_snippet(app).splitlines()[0] == "toy: [2, 3, 4, 0, 0]"
-    assert "UNKs here: 1;" in sentences(run("whose", toy_text="我喜欢鱼"))
+    assert "toy word-level vocabulary" in told(app)
+    assert printed(app).splitlines()[0] == "toy: [2, 3, 4, 0, 0]"
+    assert "UNKs here: 1;" in told(run("whose", toy_text="我喜欢鱼"))
 
 
 def test_of_a_large_vocabulary_some_tokens_are_drawn_and_the_most_probable_among_them() -> None:
@@ -267,8 +268,8 @@ def test_renamed_ids_give_the_same_logits(model: str) -> None:
     np.testing.assert_allclose(frame["logit after, rows moved too"], expected[rows], atol=1e-4)
     alone = lm(new_id[ids])[-1][new_id].numpy()
     np.testing.assert_allclose(frame["logit after, only ids changed"], alone[rows], atol=1e-4)
-    moved, unmoved = (float(line) for line in last_snippet(app).splitlines())
+    moved, unmoved = (float(line) for line in printed(app).splitlines())
     assert moved < 1e-4 < unmoved
-    assert f"**{unmoved:.3g}** if only the ids change" in sentences(app)
+    assert f"**{unmoved:.3g}** if only the ids change" in told(app)
     table = app.table[0].value
     assert f"= {lm.model.token_embedding.weight.numel():,}" in table["Embedding"].iloc[3]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +17,8 @@ from lmcore.corpus import windows
 from lmcore.training import sides_history
 from pages.common import session
 from pages.figures.training import gradients, live, records
-from tests.pages.shown import printed, tables, told
+from tests.pages.harness import go_to, open_page, printed, tables, told, well
 
-ROOT = Path(__file__).parents[3]
 SENTENCE = "患者服用华法林后出现黑便"
 QUICK = {
     "training.view": "live",
@@ -31,13 +29,7 @@ QUICK = {
 
 
 def run(**parameters: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
-    for name, value in {"lang": "en", "prompt": "今天天气不错", **parameters}.items():
-        app.query_params[name] = value
-    app.run()
-    app.switch_page("pages/stages/training/page.py")
-    app.run()
-    return read_to_the_end(app)
+    return read_to_the_end(open_page("training", **{"prompt": "今天天气不错", **parameters}))
 
 
 def read_to_the_end(app: AppTest) -> AppTest:
@@ -48,8 +40,7 @@ def read_to_the_end(app: AppTest) -> AppTest:
     ):
         assert time.monotonic() < deadline
         app.run()
-    assert not app.exception, app.exception[0].message
-    return app
+    return well(app)
 
 
 # Figures
@@ -107,7 +98,7 @@ def test_records_are_those_on_file() -> None:
         assert table.loc[name, "held-out loss (nats)"] == held_out["loss"]
         assert table.loc[name, "grammar itself (nats)"] == held_out["grammar_loss"]
     assert lmcore.builtin.DEFAULT in table.index
-    assert str(lmcore.builtin.record()["held_out"]["loss"]) in printed(app.code[-1].value)
+    assert str(lmcore.builtin.record()["held_out"]["loss"]) in printed(app)
 
 
 @pytest.mark.parametrize("model", ["small-world", "small-world-untied", "small-world-learned"])
@@ -133,7 +124,7 @@ def test_one_step_is_what_autograd_and_sgd_do(model: str) -> None:
     metrics = {metric.label: metric.value for metric in app.metric}
     assert float(metrics["Loss −ln P (nats)"]) == pytest.approx(loss(moved).item(), abs=1e-4)
     assert f"{before.item():.5f}" in told(app)
-    numbers = printed(app.code[-1].value).split()
+    numbers = printed(app).split()
     assert float(numbers[0]) == pytest.approx(before.item(), abs=1e-5)
     assert float(numbers[1]) == pytest.approx(before.item() - 0.01 * squared, abs=1e-4)
     assert float(numbers[-1]) == pytest.approx(loss(moved).item(), abs=1e-4)
@@ -187,7 +178,7 @@ def test_two_sides_are_those_of_the_formulas(last_only: str) -> None:
     assert table["cosine"].notna().sum() == len(touched)
     metrics = {metric.label: metric.value for metric in app.metric}
     assert metrics["Rows with an input-side gradient"].startswith(f"{len(touched)} / ")
-    assert printed(app.code[-1].value).split()[0] == str(len(touched))
+    assert printed(app).split()[0] == str(len(touched))
 
 
 def test_untied_parts_are_said_to_be_apart() -> None:
@@ -204,7 +195,7 @@ def test_the_readers_prompt_is_used_or_said_to_be_too_short(view: str, prompt: s
         assert "at least 2 tokens" in told(app) and not tables(app)
     else:
         assert tables(app)
-        assert printed(app.code[-1].value)
+        assert printed(app)
 
 
 @pytest.mark.parametrize("row", ["-1", str(lmcore.builtin.tokenizer().encode("苹果").ids[0])])
@@ -216,7 +207,7 @@ def test_both_parts_over_a_training_are_those_on_record(row: str) -> None:
         shown = table[table["training"] == ("tied" if tied else "untied")]
         np.testing.assert_array_equal(shown["step"], history.steps)
         np.testing.assert_allclose(shown[["norm, input side", "norm, output side", "cosine"]].to_numpy().T, values)
-    assert len(printed(app.code[-1].value).splitlines()) == len(table)
+    assert len(printed(app).splitlines()) == len(table)
 
 
 def test_rows_that_a_batch_looks_up_are_counted() -> None:
@@ -269,7 +260,7 @@ def test_a_training_runs_to_its_end_and_its_numbers_are_the_snippets() -> None:
     assert table["held-out loss (nats)"].iloc[-1] < table["held-out loss (nats)"].iloc[0]
     np.testing.assert_allclose(table["held-out perplexity"], np.exp(table["held-out loss (nats)"]))
     assert table["distance to the grammar"].between(0, 1).all()
-    last = printed(app.code[-1].value).strip().splitlines()[-1].split()
+    last = printed(app).strip().splitlines()[-1].split()
     assert last[0] == "50"
     assert float(last[2]) == pytest.approx(table["held-out loss (nats)"].iloc[-1], rel=1e-3)
     assert button(app, "start")
@@ -284,8 +275,7 @@ def test_pause_resume_and_stop_and_a_visit_elsewhere() -> None:
     button(app, "pause").click().run()
     until(app, "paused")
     reached = len(app.session_state["training.run"].training.progress.steps)
-    app.switch_page("pages/stages/position/page.py").run()
-    app.switch_page("pages/stages/training/page.py").run()
+    go_to(go_to(app, "position"), "training")
     assert len(app.session_state["training.run"].training.progress.steps) == reached
     button(app, "resume").click().run()
     until(app, "running")
@@ -321,7 +311,7 @@ def test_a_text_of_ones_own_is_learned(units: str) -> None:
     assert "distance to the grammar" not in table
     steps = app.session_state["training.run"].training.progress.steps
     assert steps[-1].loss < steps[0].loss - 1  # of the text it reads; what is held out may get worse
-    last = printed(app.code[-1].value).strip().splitlines()[-1].split()
+    last = printed(app).strip().splitlines()[-1].split()
     assert float(last[2]) == pytest.approx(table["held-out loss (nats)"].iloc[-1], rel=1e-3)
     assert "Alice was" in app.code[0].value.replace("␣", " ")
 

@@ -1,8 +1,6 @@
 """The page on tying and parameters: figures, the curriculum's numbers on screen, and snippets that give the same."""
 
-import contextlib
 import copy
-import io
 import re
 
 import numpy as np
@@ -14,23 +12,14 @@ from lmcore.analysis.tying import operations as tie_operations
 from lmcore.parameters import PRESETS, compute, count
 from pages.figures import theme
 from pages.figures.tying import parameters as figures
-from tests.pages.test_app import MODELS, run, shown
+from tests.pages.harness import MODELS, clean, open_page, printed, told
 
 VIEWS = ["storage", "operations", "parameters", "compute", "models", "checks"]
 NAMES = {group: group.upper() for group in lmcore.parameters.GROUPS}
 
 
 def view(name: str, **parameters: str):
-    app = run("tying", **{"lang": "en", "prompt": "今天天气", "tying.view": name, **parameters})
-    assert not app.exception and not app.error
-    return app
-
-
-def printed(app) -> str:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(app.code[-1].value, "snippet", "exec"), {})
-    return out.getvalue()
+    return clean(open_page("tying", **{"prompt": "今天天气", "tying.view": name, **parameters}))
 
 
 def facts(app) -> dict[str, list[str]]:
@@ -160,7 +149,7 @@ def test_sliders_begin_at_the_worked_example_and_follow() -> None:
 @pytest.mark.parametrize("each", ["parameters", "compute"])
 def test_sizes_that_do_not_fit_are_said(each: str, wrong: dict[str, str]) -> None:
     app = view(each, **{"tying.subject": "free", **wrong})
-    assert "do not match" in shown(app) and not app.dataframe
+    assert "do not match" in told(app) and not app.dataframe
     assert next(iter(wrong)) in app.code[0].value
 
 
@@ -200,8 +189,8 @@ def test_every_preset_is_compared_with_its_source() -> None:
             counted.total,
             counted.head_size,
         )
-        assert config.title in shown(app)
-        assert config.tie_source.replace("_", "\\_") in shown(app)
+        assert config.title in told(app)
+        assert config.tie_source.replace("_", "\\_") in told(app)
     assert list(frame["total"]) == sorted(frame["total"])
     assert frame.loc["LLaMA 7B", "counted as"] == "untied" and frame.loc["Gemma 3 1B", "counted as"] == "tied"
 
