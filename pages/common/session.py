@@ -31,6 +31,7 @@ from lmcore.tokenizer import Encoding, Tokenizer
 from pages.common import engines, link
 from pages.common.forward import LARGEST_PASS, ForwardPasses, longest_traced
 from pages.common.models import Loading, Models
+from pages.common.shared import shared
 from pages.common.text import _, markdown_literal, ngettext, visible
 
 MEMORY_VARIABLE = "GLASS_BOX_LM_MEMORY"
@@ -43,7 +44,7 @@ _FITS_ALWAYS = 128  # tokens, with any model that one machine runs: for them no 
 _SHOWN = "session.shown"  # the name of the model that was shown last
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _models() -> Models:
     torch.set_num_threads(min(2, os.cpu_count() or 1))
     # A thread that computes a token waits for Python's lock at each layer: another's turn is a millisecond, not five.
@@ -74,23 +75,23 @@ def memory_budget() -> int:
     return int(budget * 2**30)
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def kept() -> SharedLimit:
     """Return the limit that the generations of all sessions share for logits and KV caches, used under the lock."""
     return SharedLimit(memory_budget() // _SESSIONS_SHARE)
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _passes() -> ForwardPasses:
     return ForwardPasses(MAX_CACHE_BYTES)
 
 
-@st.cache_resource(show_spinner=False, max_entries=512)
+@shared(entries=512)
 def _encode(name: str, text: str, _tokenizer: Tokenizer) -> Encoding:
     return _tokenizer.encode(text)
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
+@shared(entries=64)
 def _longest(name: str, _lm: LanguageModel) -> int:
     with forward_lock():
         return longest_traced(_lm, LARGEST_PASS)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.common.shared import shared
+
 LIVE = Path(__file__).parent
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def part(name: str, html: str = ""):  # noqa: ANN201 - streamlit does not name the type
     """Return the component of `<name>.js` with the style `<name>.css`, to be mounted with a key and data.
 

@@ -13,6 +13,7 @@ from lmcore.analysis.embedding.pca import PrincipalComponents, principal_compone
 from lmcore.analysis.embedding.similarity import Comparison, row_lengths, spread
 from lmcore.tokenizer.token_search import find_tokens, pieces, single_token
 from pages.common import link, widgets
+from pages.common.shared import shared
 from pages.common.text import _, language, visible
 from pages.figures.labels import vocabulary_label
 
@@ -41,18 +42,18 @@ def rows_of(table: Tensor, ids: Sequence[int] | Tensor | slice | int) -> Tensor:
     return table[ids].float()
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
+@shared(entries=8)
 def _lengths(name: str, _lm: LanguageModel) -> Tensor:
     return row_lengths(trained_table(_lm))
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
+@shared(entries=64)
 def table_std(name: str, steps: int, _table: Tensor) -> float:
     """Return the standard deviation of all numbers of a model's table after some steps; a large table takes a while."""
     return spread(_table)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@shared(entries=16)
 def components_of(table_name: str, ids: tuple[int, ...], _table: Tensor) -> PrincipalComponents:
     """Return the principal components of some rows of a table, kept under a name for the table.
 

@@ -14,6 +14,7 @@ from lmcore import LanguageModel
 from lmcore.analysis.embedding.random_tables import NORMAL_STD, random_table, uniform_limit
 from lmcore.analysis.embedding.similarity import neighbours
 from pages.common import page, widgets
+from pages.common.shared import shared
 from pages.common.text import _
 from pages.figures.embedding import table as figures
 from pages.stages.embedding import sample
@@ -137,7 +138,7 @@ def show(lm: LanguageModel) -> None:
     page.snippet(CODE.format(name=lm.name, shown=chosen.code, token=token, seed=seed, near=_NEAR))
 
 
-@st.cache_resource(show_spinner=False, max_entries=9)
+@shared(entries=9)
 def _pair_cosines(table_name: str, seed: int, _table: Tensor) -> np.ndarray:
     """Return the cosines of all pairs of different rows, of at most _PAIRS rows drawn at random."""
     rows = torch.tensor(sample.random_ids(len(_table), _PAIRS, seed))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lmcore.analysis.embedding.tsne import FEWEST_POINTS, STEPS, Start, TsneProgress, TsneRun
 from pages.common import widgets
+from pages.common.shared import shared
 from pages.common.text import _
 
 _RUN = "table.tsne.run"  # in the session: survives page changes
@@ -30,7 +31,7 @@ class Wanted:
     seed: int
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _finished() -> OrderedDict[Wanted, np.ndarray]:
     return OrderedDict()
 

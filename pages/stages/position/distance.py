@@ -14,6 +14,7 @@ from lmcore.analysis.position.attention_distance import attention_by_distance, e
 from lmcore.analysis.position.length import HELD_OUT_SEED
 from lmcore.corpus import windows
 from pages.common import page, session, widgets
+from pages.common.shared import shared
 from pages.common.text import _
 from pages.figures import theme
 from pages.figures.position import encodings as figures
@@ -186,7 +187,7 @@ def _measure(length: int | None) -> dict[str, Distances]:
     return found
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _known() -> dict[tuple[str, int], Distances]:
     """Return what was measured in this process; it serves all visitors."""
     return {}

@@ -14,6 +14,7 @@ from lmcore.analysis.position.length import HELD_OUT_SEED, Bins, binned, grammar
 from lmcore.analysis.position.length_run import HeldOutLosses, LengthRun, Measure
 from lmcore.corpus import Truth, windows
 from pages.common import page, session, widgets
+from pages.common.shared import shared
 from pages.common.text import _
 from pages.figures.position import encodings as figures
 from pages.stages.position.common import built_in_models, steps_trained, trained_length
@@ -40,7 +41,7 @@ for name in {names}:
 """
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def held_out_losses() -> HeldOutLosses:
     """Return the losses measured so far in this process: what one visitor measured serves all."""
     stream = windows(HELD_OUT_SEED, PER_BATCH, LENGTH, lmcore.builtin.tokenizer())

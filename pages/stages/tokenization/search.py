@@ -18,6 +18,7 @@ from lmcore.tokenizer.vocabulary_index import (
     VocabularyIndex,
 )
 from pages.common import link, page, widgets
+from pages.common.shared import shared
 from pages.common.text import _, markdown_literal, visible
 from pages.figures import theme
 from pages.live.token_groups import token_groups
@@ -37,7 +38,7 @@ print(index.by_script().most_common(5))
 """
 
 
-@st.cache_resource(show_spinner="Reading the vocabulary · 正在读取词表", max_entries=4)
+@shared(entries=4, doing="Reading the vocabulary · 正在读取词表")
 def _index(name: str, _tokenizer: Tokenizer) -> VocabularyIndex:
     return VocabularyIndex(_tokenizer)
 

@@ -12,6 +12,7 @@ from lmcore.tokenizer.bpe_training import LearnedMerge, learn_merges, split_word
 from lmcore.tokenizer.vocabularies import OfTokenizer
 from lmcore.training.background import BackgroundTraining
 from pages.common import link
+from pages.common.shared import shared
 from pages.common.text import _
 
 TEXT = "training"  # the name of the text it learns from, as `source.pasted` keeps it
@@ -22,7 +23,7 @@ _PLACES = threading.BoundedSemaphore(2)
 _REFRESH = 0.4  # seconds
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def sample() -> str:
     """Return a text of the small world, the one that the built-in models learned from."""
     return sample_text(_SAMPLE_CHARACTERS)

@@ -18,6 +18,7 @@ from lmcore.loading.vocabulary_files import (
 from lmcore.tokenizer.cuts import Cuts, Landmarks, Measured, measure
 from lmcore.tokenizer.vocabularies import Vocabulary
 from pages.common import link
+from pages.common.shared import shared
 from pages.common.text import _, visible
 from pages.stages.tokenization import trained
 
@@ -35,13 +36,13 @@ class Examined:
     seconds: float
 
 
-@st.cache_resource(show_spinner="Reading the vocabulary · 正在读取词表", max_entries=6)
+@shared(entries=6, doing="Reading the vocabulary · 正在读取词表")
 def load(name: str) -> Vocabulary:
     """Return a vocabulary by name; ValueError as `load_vocabulary`."""
     return load_vocabulary(name)
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
+@shared(entries=4)
 def landmarks(text: str) -> Landmarks:
     """Return where the characters and words of a text lie."""
     return Landmarks.of(text)
@@ -52,7 +53,7 @@ def examine(name: str, text: str, vocabulary: Vocabulary, special_tokens: bool =
     return (_examined if name == TRAINED else _kept)(name, text, special_tokens, vocabulary)
 
 
-@st.cache_resource(show_spinner=False, max_entries=12)
+@shared(entries=12)
 def _kept(name: str, text: str, special_tokens: bool, _vocabulary: Vocabulary) -> Examined:
     return _examined(name, text, special_tokens, _vocabulary)
 

@@ -24,6 +24,7 @@ from lmcore.analysis.training.one_step import (
 )
 from lmcore.worker import BackgroundReading
 from pages.common import page, session, widgets
+from pages.common.shared import shared
 from pages.common.text import _, visible
 from pages.figures import theme
 from pages.figures.training import gradients as figures
@@ -135,7 +136,7 @@ def show() -> None:
     page.snippet(CODE.format(name=lm.name, text=text, eta=eta, last_only=last_only))
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
+@shared(entries=2)
 def _line(name: str, ids: tuple[int, ...], last_only: bool) -> BackgroundReading[Slope | StepPoint | float | None]:
     """Return the reading of the gradient, of the loss for each size of step, and of the size that stops helping.
 
@@ -159,7 +160,7 @@ def _line(name: str, ids: tuple[int, ...], last_only: bool) -> BackgroundReading
     return BackgroundReading(results, len(sizes.grid) + 2, session.forward_lock())
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
+@shared(entries=64)
 def _others(
     name: str, ids: tuple[int, ...], last_only: bool, eta: float, text: str
 ) -> BackgroundReading[tuple[str, float, float] | None]:

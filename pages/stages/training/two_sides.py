@@ -18,6 +18,7 @@ from lmcore.analysis.training.embedding_gradient import (
 )
 from lmcore.worker import BackgroundReading
 from pages.common import page, session
+from pages.common.shared import shared
 from pages.common.text import _, visible
 from pages.figures.theme import fmt_count
 from pages.figures.training import gradients as figures
@@ -147,7 +148,7 @@ def show() -> None:
     page.snippet(CODE.format(name=lm.name, text=text, last_only=last_only))
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@shared(entries=16)
 def _sides(name: str, token_ids: tuple[int, ...], last_only: bool) -> BackgroundReading[Sides]:
     """Return the reading of both parts.
 
