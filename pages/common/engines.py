@@ -26,6 +26,7 @@ from lmcore.engines.config import EngineConfig, configured
 from lmcore.engines.errors import EngineError
 from lmcore.loading import available
 from pages.common import link, stages
+from pages.common.shared import shared
 from pages.common.text import _, readable
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ STAGES = ("tokenization", "logits", "sampling", "generation")
 _AT_ONCE = 0.3  # seconds in which an answer needs no word that it is waited for
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _configured() -> tuple[tuple[EngineConfig, ...], bool]:
     """The operator's engines, and whether their file could be read."""
     try:
@@ -53,7 +54,7 @@ def _configured() -> tuple[tuple[EngineConfig, ...], bool]:
     return found, True
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _engine(config: EngineConfig) -> Engine:
     from lmcore.engines.engine import Engine  # brings in an HTTP library, which nobody needs without an engine
 
@@ -63,7 +64,7 @@ def _engine(config: EngineConfig) -> Engine:
     return engine
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _asked() -> dict[Hashable, Future[Any]]:
     """What engines are being asked, for all sessions that wait for the same."""
     return {}

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 import plotly.io
 import streamlit as st
-from plotly.basedatatypes import BaseFigure
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import link, presenter, share, stages
+from pages.common.streamlit_private import PlainFigure
 from pages.common.text import _
 from pages.figures.figure import Figure
 
@@ -51,22 +51,11 @@ def figure(chart: Figure, key: str, alt: str) -> None:
         "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
         "toImageButtonOptions": {"format": share.picture_format(), "filename": key, "scale": 3},
     }
-    st.plotly_chart(_AsItIs(chart), key=key, alt=alt, config=config)
-
-
-class _AsItIs(BaseFigure):
-    """A figure that streamlit sends as it is: a dict it would first check property by property, at every run."""
-
-    def __init__(self, chart: Figure) -> None:
-        object.__setattr__(self, "_chart", chart)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figure with the template that the browser fills with the page's colours."""
-        spec = self._chart.spec()
-        spec["layout"]["template"] = _template()
-        if presenter.is_on():
-            spec["layout"]["font"] = {"size": presenter.FONT_SIZE}
-        return spec
+    spec = chart.spec()
+    spec["layout"]["template"] = _template()  # the browser fills it with the page's colours
+    if presenter.is_on():
+        spec["layout"]["font"] = {"size": presenter.FONT_SIZE}
+    st.plotly_chart(PlainFigure(spec), key=key, alt=alt, config=config)
 
 
 @functools.cache

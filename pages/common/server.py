@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,10 +12,8 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from streamlit.runtime import Runtime
-from streamlit.runtime.memory_session_storage import MemorySessionStorage
-from streamlit.runtime.pages_manager import PagesManager
 
+from pages.common import streamlit_private
 from pages.common.headers import SecurityHeaders
 from pages.live.part import scripts, version
 
@@ -26,20 +23,10 @@ _FOREVER = "public, max-age=31536000, immutable"  # the address has the version 
 
 def around_the_pages() -> dict[str, Any]:
     """Return what `st.App` is given besides its script; Streamlit finds the app by that call, written out."""
-    # A folder named pages makes Streamlit look for its older kind of pages first: whoever opened a link as the first
-    # visitor of a fresh server would be told that the page does not exist.
-    PagesManager.uses_pages_directory = False
+    streamlit_private.look_for_no_older_pages()
     base = st.get_option("server.baseUrlPath").strip("/")
     live = Route(f"{'/' if base else ''}{base}/live/{{version}}/{{path:path}}", _script)
     return {"routes": [live], "middleware": [Middleware(SecurityHeaders)], "lifespan": _sweeping}
-
-
-def forget_ended(sessions: MemorySessionStorage) -> int:
-    """Let go of the sessions whose readers have been away too long to come back; return how many."""
-    ended = len(sessions._cache.expire())  # type: ignore[attr-defined]
-    if ended:
-        gc.collect()  # a session refers to itself
-    return ended
 
 
 @contextlib.asynccontextmanager
@@ -49,8 +36,8 @@ async def _sweeping(_app: object) -> AsyncIterator[None]:
     async def sweep() -> None:
         while True:
             await asyncio.sleep(_SWEEP)
-            if Runtime.exists():
-                forget_ended(Runtime.instance()._session_mgr._session_storage)  # type: ignore[attr-defined]
+            if (sessions := streamlit_private.session_storage()) is not None:
+                streamlit_private.forget_ended(sessions)
 
     task = asyncio.create_task(sweep())
     try:

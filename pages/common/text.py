@@ -8,8 +8,8 @@ Never put values into the string before it is looked up; use `.format(...)` afte
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.common import streamlit_private
 from pages.common.escape import markdown_literal, plotly_literal, readable, visible
 from pages.locale.catalogues import translations
 
@@ -36,7 +36,7 @@ def browser_language() -> str:
 
 def language() -> str:
     """Return the language of the current session, "en" or "zh"."""
-    if get_script_run_ctx(suppress_warning=True) is None:
+    if not streamlit_private.in_a_session():
         return "en"
     return st.session_state.get("lang", "en")
 

@@ -39,11 +39,23 @@ def test_the_app_imports_nothing_that_is_for_tests(path: Path) -> None:
     assert not {name.split(".")[0] for name in imports(path)} & banned
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("pages/stages/*.py")), ids=lambda path: path.name)
+STAGES = sorted(ROOT.glob("pages/stages/**/*.py"))
+
+
+@pytest.mark.parametrize("path", STAGES, ids=lambda path: "/".join(path.parts[-2:]))
 def test_pages_leave_caches_and_stopping_to_what_they_share(path: Path) -> None:
     code = path.read_text(encoding="utf-8")
-    assert not re.search(r"st\.(cache_data|cache_resource|stop|switch_page)\b", code)
+    assert not re.search(r"st\.(stop|switch_page)\b", code)
     assert "unsafe_allow" not in code
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_one_file_caches_and_one_takes_private_names(path: Path) -> None:
+    code = path.read_text(encoding="utf-8")
+    assert path.name == "shared.py" or not re.search(r"st\.cache_(data|resource)\b", code)
+    public = {"streamlit.delta_generator"}
+    private = {name for name in imports(path) if re.match(r"streamlit\.|plotly\.basedatatypes", name)} - public
+    assert path.name == "streamlit_private.py" or not private
 
 
 def test_no_script_lies_directly_in_pages() -> None:

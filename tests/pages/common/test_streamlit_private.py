@@ -1,16 +1,21 @@
-"""What the server does around the pages with Streamlit's private names: if one moves, mend pages/common/server.py."""
+"""Each private name is where the app takes it from: one that fails has moved, and its function says what to do."""
 
 from __future__ import annotations
 
+import inspect
+import json
 import weakref
 
 from streamlit.runtime import Runtime
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.runtime import RuntimeConfig
 from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
+from streamlit.testing.v1 import AppTest
 
-from pages.common.server import forget_ended
+from pages.common.streamlit_private import forget_ended, in_a_session, look_for_no_older_pages
+from tests.pages.harness import ROOT
 
 
 class Ended:
@@ -38,3 +43,30 @@ def test_the_runtime_keeps_its_sessions_where_the_sweep_looks() -> None:
     assert RuntimeConfig.__dataclass_fields__["session_manager_class"].default is WebsocketSessionManager
     assert "_session_mgr" in Runtime.__init__.__code__.co_names
     assert "_session_storage" in WebsocketSessionManager.__init__.__code__.co_names
+
+
+def test_the_older_kind_of_pages_is_not_looked_for(monkeypatch) -> None:
+    monkeypatch.setattr(PagesManager, "uses_pages_directory", True)
+    look_for_no_older_pages()
+    assert not PagesManager(str(ROOT / "app.py"), None, setup_watcher=False).uses_pages_directory
+    assert "uses_pages_directory" in inspect.getsource(PagesManager.__init__)
+
+
+def test_code_knows_whether_it_runs_for_a_reader() -> None:
+    assert not in_a_session()
+    app = AppTest.from_string(
+        "import streamlit as st\nfrom pages.common.streamlit_private import in_a_session\nst.text(in_a_session())"
+    )
+    assert app.run().text[0].value == "True"
+
+
+def test_a_figure_is_sent_as_it_was_given() -> None:
+    def page() -> None:
+        import streamlit as st
+
+        from pages.common.streamlit_private import PlainFigure
+
+        st.plotly_chart(PlainFigure({"data": [{"type": "bar", "y": [1]}], "layout": {"not a name of Plotly's": 1}}))
+
+    (chart,) = AppTest.from_function(page).run().get("plotly_chart")
+    assert json.loads(chart.proto.spec)["layout"] == {"not a name of Plotly's": 1}

@@ -1,0 +1,62 @@
+"""What the explorer takes from Streamlit and Plotly that they do not promise to keep.
+
+Each function says what it is for and what to do when the name has moved; tests/pages/common/test_streamlit_private.py
+tries each. Nothing else in `pages` imports a private name, which a test of the house rules checks.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from plotly.basedatatypes import BaseFigure
+from streamlit.runtime import Runtime
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+
+def look_for_no_older_pages() -> None:
+    """Stop Streamlit from looking in the folder `pages` for its older kind of pages.
+
+    Otherwise who opens a link as the first visitor of a fresh server is told that the page does not exist. Without
+    this name: rename the folder.
+    """
+    PagesManager.uses_pages_directory = False
+
+
+def in_a_session() -> bool:
+    """Return whether the code runs for a reader. Without this name: answer False when `st.session_state` is empty."""
+    return get_script_run_ctx(suppress_warning=True) is not None
+
+
+def session_storage() -> MemorySessionStorage | None:
+    """Return where the running server keeps the sessions of readers who have left; None without a server.
+
+    Without these names: drop `forget_ended`. Streamlit then lets go of a session when the next reader leaves.
+    """
+    if not Runtime.exists():
+        return None
+    return Runtime.instance()._session_mgr._session_storage  # type: ignore[attr-defined]
+
+
+def forget_ended(sessions: MemorySessionStorage) -> int:
+    """Let go of the sessions whose readers have been away too long to come back; return how many."""
+    ended = len(sessions._cache.expire())  # type: ignore[attr-defined]
+    if ended:
+        gc.collect()  # a session refers to itself
+    return ended
+
+
+class PlainFigure(BaseFigure):
+    """A figure that `st.plotly_chart` sends as it is: a dict it would first check property by property, at every run.
+
+    Streamlit asks whether it is Plotly's figure, and for `to_dict`. When that changes, give the dict.
+    """
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        object.__setattr__(self, "_spec", spec)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figure as it was given."""
+        return self._spec
