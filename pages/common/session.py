@@ -49,8 +49,13 @@ def _models() -> Models:
     torch.set_num_threads(min(2, os.cpu_count() or 1))
     # A thread that computes a token waits for Python's lock at each layer: another's turn is a millisecond, not five.
     sys.setswitchinterval(0.001)
-    # What is loaded stays: it need not be walked whenever garbage is collected.
-    return Models(_load, memory_budget() - kept().max_bytes, loaded=lambda: (gc.collect(), gc.freeze()))
+    return Models(_load, memory_budget() - kept().max_bytes, loaded=leave_out_of_collections)
+
+
+def leave_out_of_collections() -> None:
+    """Say that what is in memory now stays: it need not be walked whenever garbage is collected."""
+    gc.collect()
+    gc.freeze()
 
 
 def _load(name: str, said: Progress) -> LanguageModel:

@@ -168,6 +168,6 @@ def _array(values: np.ndarray) -> Any:
     code = _CODES.get(values.dtype.name)
     if code is None or not values.size:
         return _plain(values.tolist())
-    encoded = base64.b64encode(np.ascontiguousarray(values)).decode("ascii")
+    encoded = base64.b64encode(values.tobytes()).decode("ascii")
     shape = {"shape": ", ".join(map(str, values.shape))} if values.ndim > 1 else {}
     return {"dtype": code, "bdata": encoded, **shape}

@@ -51,9 +51,9 @@ class Choice:
         >>> Choice(Text({"en": "It rises."}), "above").is_right(0.94, 0.69)
         True
         """
-        if isinstance(self.when, Mapping):
+        if isinstance(self.when, Mapping) and not isinstance(answer, str):
             return self.when.get("at_least", float("-inf")) <= answer < self.when.get("less_than", float("inf"))
-        if self.when in _COMPARED and beside is not None:
+        if self.when in _COMPARED and not isinstance(answer, str) and not isinstance(beside, str | None):
             same = abs(answer - beside) <= 1e-6 * max(1.0, abs(beside))  # float32 differs by less
             return same if self.when == "same" else not same and (answer > beside) == (self.when == "above")
         return answer == self.when

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import streamlit as st
 
 from pages.common import link, session, stages
@@ -13,7 +16,7 @@ from pages.lessons.measures import Answer, Measure
 
 NAME, STEP = "lesson", "lesson.step"
 _ANSWERS = "lesson.answers"  # lesson -> step -> the choice made
-_FORMATS = {
+_FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("probability", "distance", "attention"), fmt_probability),
     **dict.fromkeys(("tokens", "rank", "candidates", "parameters"), fmt_count),
     **dict.fromkeys(("loss", "cosine"), fmt_logit),
@@ -64,6 +67,7 @@ def show() -> bool:
 
 def _show_step(lesson: Lesson, index: int) -> bool:
     step, done = lesson.steps[index], answers(lesson)
+    question = step.question
     code = language()
     st.progress(
         (index + 1) / len(lesson.steps),
@@ -72,17 +76,18 @@ def _show_step(lesson: Lesson, index: int) -> bool:
         ),
     )
     st.markdown(step.say.in_language(code))
-    asks = step.question is not None and index not in done
+    asks = question is not None and index not in done
     chosen = None
-    if asks:
-        chosen = _ask(step.question, f"lesson.choice.{lesson.name}.{index}")
-    elif step.question is not None:
-        _show_answer(step, done[index])
+    if question is not None and asks:
+        chosen = _ask(question, f"lesson.choice.{lesson.name}.{index}")
+    elif question is not None:
+        _show_answer(step, question, done[index])
     waits = asks and not step.reveal
     if waits:
         st.caption(_("The page appears after you answer."))
     with st.container(horizontal=True):
         if asks and st.button(_("Answer"), type="primary", disabled=chosen is None, key="lesson.answer"):
+            assert chosen is not None  # the button is disabled until then
             done[index] = chosen
             go(lesson, index, revealed=True)
         _show_buttons(lesson, index)
@@ -100,22 +105,22 @@ def _ask(question: Question, key: str) -> int | None:
     )
 
 
-def _show_answer(step: Step, chosen: int) -> None:
-    question, code = step.question, language()
+def _show_answer(step: Step, question: Question, chosen: int) -> None:
+    code = language()
     st.markdown(f"**{question.text.in_language(code)}**")
     try:
-        values = [_measured(step, measure) for measure in (question.measure, question.beside) if measure is not None]
+        answer = _measured(step, question.measure)
+        beside = None if question.beside is None else _measured(step, question.beside)
     except (ValueError, KeyError, IndexError) as error:
         st.error(_("This cannot be measured here: {reason}").format(reason=markdown_literal(str(error))))
         return
-    answer, beside = (*values, None)[:2]
     right = [choice.is_right(answer, beside) for choice in question.choices]
     for index, choice in enumerate(question.choices):
         mark = "✓" if right[index] else "✗" if index == chosen else "·"
         yours = " " + _("(your answer)") if index == chosen else ""
         st.markdown(f"{mark} {choice.text.in_language(code)}{yours}")
     told = _("Measured just now: **{answer}**.").format(answer=_shown(question.measure.name, answer))
-    if beside is not None:
+    if question.beside is not None and beside is not None:
         told = _("Measured just now: **{answer}**; for comparison: {beside}.").format(
             answer=_shown(question.measure.name, answer), beside=_shown(question.beside.name, beside)
         )

@@ -47,7 +47,7 @@ def curves(
         floor_name, x_title, y_title: labels.
     """
     figure = theme.base_figure(440, x_title=x_title, y_title=y_title)
-    last = max((int(steps[-1]) for steps, _losses in series.values() if len(steps)), default=1)
+    last = max((int(np.max(steps)) for steps, _losses in series.values() if np.size(steps)), default=1)
     for index, (name, (steps, losses)) in enumerate(series.items()):
         y = np.asarray(losses, dtype=np.float64)
         figure.add_scatter(

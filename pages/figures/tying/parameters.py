@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike
 from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.figure import Figure
+
+T = TypeVar("T")
 
 
 def stored(cases: Mapping[str, tuple[int, int]], *, names: tuple[str, str], value_title: str) -> Figure:
@@ -175,12 +178,11 @@ def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str
         held: name, number of the Parameter, letter of the storage, and what the storage is; one for each name.
         titles: of the three columns.
     """
-    columns = [list(dict.fromkeys(row[part] for row in held)) for part in range(3)]
-    n_rows = max(map(len, columns))
-    names, parameters, storages = (
-        {entry: (x, (n_rows - len(column)) / 2 + index) for index, entry in enumerate(column)}
-        for x, column in zip(_HOLDING_X, columns, strict=True)
-    )
+    n_rows = len(held)
+    left, middle, right = _HOLDING_X
+    names = _column((name for name, _parameter, _storage, _text in held), left, n_rows)
+    parameters = _column((parameter for _name, parameter, _storage, _text in held), middle, n_rows)
+    storages = _column((storage for _name, _parameter, storage, _text in held), right, n_rows)
     storage_of = {parameter: storage for _name, parameter, storage, _text in held}
     about = {storage: plotly_literal(text) for _name, _parameter, storage, text in held}
     colours = {storage: theme.CATEGORICAL[ord(storage) - ord("A")] for storage in storages}
@@ -224,9 +226,15 @@ def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str
     return figure
 
 
+def _column(entries: Iterable[T], x: float, n_rows: int) -> dict[T, tuple[float, float]]:
+    """Return where a column's entries stand, equal ones in one place, in the middle of all rows."""
+    unique = list(dict.fromkeys(entries))
+    return {entry: (x, (n_rows - len(unique)) / 2 + row) for row, entry in enumerate(unique)}
+
+
 def _marks(
     figure: Figure,
-    places: Mapping[object, tuple[float, float]],
+    places: Mapping[T, tuple[float, float]],
     texts: Sequence[str],
     position: str = "middle center",
     *,
