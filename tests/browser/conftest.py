@@ -124,6 +124,15 @@ def _launch(playwright: Playwright) -> Browser:
 
 
 OpenPage = Callable[..., Page]
+collect_ignore_glob = ["link_app/*", "literal_app.py"]  # scripts that Streamlit serves: to be run, not imported
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is collected below this folder, so that the other tests can be run by themselves."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture

@@ -34,8 +34,12 @@ export class Bars {
       const now = this.order.indexOf(this.chosen);
       const page = Math.max(Math.floor(this.list.clientHeight / this.rowHeight) - 1, 1);
       const moves = {
-        ...{ ArrowDown: now + 1, PageDown: now + page, End: this.order.length - 1 },
-        ...{ ArrowUp: now - 1, PageUp: now - page, Home: 0 },
+        ArrowDown: now + 1,
+        PageDown: now + page,
+        End: this.order.length - 1,
+        ArrowUp: now - 1,
+        PageUp: now - page,
+        Home: 0,
       };
       if (!(event.key in moves) || !this.order.length) return;
       event.preventDefault();

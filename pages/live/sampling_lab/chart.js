@@ -36,8 +36,14 @@ export class Chart {
     const now = this.position ?? -1;
     const far = Math.max(Math.round(now * 0.1), 1);
     const moves = {
-      ...{ ArrowRight: now + 1, ArrowUp: now + 1, PageUp: now + far, Home: 0 },
-      ...{ ArrowLeft: now - 1, ArrowDown: now - 1, PageDown: now - far, End: this.size - 1 },
+      ArrowRight: now + 1,
+      ArrowUp: now + 1,
+      PageUp: now + far,
+      Home: 0,
+      ArrowLeft: now - 1,
+      ArrowDown: now - 1,
+      PageDown: now - far,
+      End: this.size - 1,
     };
     if (!(event.key in moves)) return;
     event.preventDefault();

@@ -5,8 +5,8 @@ const CLOSER = 1.5; // in three dimensions: few points lie in the corners of the
 
 /** The middle and the extent of a film's places, the same for all its frames: axes stay where they are. */
 export function extent(places, axes) {
-  const low = new Array(axes).fill(Infinity);
-  const high = new Array(axes).fill(-Infinity);
+  const low = Array(axes).fill(Infinity);
+  const high = Array(axes).fill(-Infinity);
   places.forEach((value, index) => {
     const axis = index % axes;
     if (value < low[axis]) low[axis] = value;

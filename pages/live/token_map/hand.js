@@ -25,7 +25,7 @@ export function pointer(root, map, draw, setTriggerValue) {
     const index = meant(place);
     tip.hidden = index === null;
     if (index === null) return;
-    const numbers = [...map.points.slice(index * data.axes, (index + 1) * data.axes)].map((value) => Number(value.toPrecision(6)));
+    const numbers = Array.from(map.points.slice(index * data.axes, (index + 1) * data.axes), (value) => Number(value.toPrecision(6)));
     const group = data.groups ? data.group_names[data.groups[index]][0] : `${data.amount_title} ${Number(data.amounts[index].toPrecision(6))}`;
     const name = document.createElement("bdi");
     name.textContent = data.labels[index];
