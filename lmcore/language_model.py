@@ -10,6 +10,7 @@ from torch import Tensor
 from lmcore.config import ModelConfig
 from lmcore.kv_cache import KVCache
 from lmcore.model import Model
+from lmcore.model_card import ModelCard
 from lmcore.tokenizer import Tokenizer
 from lmcore.trace import Edit, Trace
 
@@ -23,9 +24,17 @@ class LanguageModel:
 
     Attributes:
         end_tokens: the ids that end a generation, as the model's files say; where they say nothing, all control tokens.
+        card: what else they say, a `ModelCard`.
     """
 
-    def __init__(self, name: str, model: Model, tokenizer: Tokenizer, end_tokens: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        tokenizer: Tokenizer,
+        end_tokens: Iterable[int] = (),
+        card: ModelCard | None = None,
+    ) -> None:
         if tokenizer.vocab_size != model.config.vocab_size:
             raise ValueError(
                 f"{name}: the tokenizer has {tokenizer.vocab_size} tokens, the model's vocab_size is "
@@ -35,6 +44,7 @@ class LanguageModel:
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.end_tokens = tuple(end_tokens) or tuple(tokenizer.special_tokens.values())
+        self.card = card or ModelCard()
 
     @property
     def config(self) -> ModelConfig:

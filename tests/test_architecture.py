@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of lmcore from the ground up: a part may import those below it, and every part stands on one.
 FLOORS = [
-    {"config", "trace", "distribution", "tokenizer", "threads", "memory", "linear", "moved"},
+    {"config", "trace", "distribution", "tokenizer", "threads", "memory", "linear", "model_card", "moved"},
     {"sampling", "corpus", "worker", "norm", "embedding", "position", "kv_cache", "parameters"},
     {"attention", "mlp", "engines"},
     {"block"},

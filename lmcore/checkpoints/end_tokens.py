@@ -8,7 +8,7 @@ from typing import Any
 _ENDS = frozenset(
     (
         *("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>"),
-        *("<|endoftext|>", "<end_of_turn>", "<eos>", "</s>", "<EOT>", "<end_of_utterance>"),
+        *("<|endoftext|>", "<end_of_turn>", "<eos>", "</s>", "<EOT>", "<end_of_utterance>", "<｜end▁of▁sentence｜>"),
     )
 )
 """Control tokens that end a text or a turn, by their common spelling."""

@@ -1,4 +1,4 @@
-"""The fields of another program's config: each is read and its type checked, or refused by name."""
+"""The fields of another program's config: each is read and its type checked, refused by name, or noted."""
 
 from __future__ import annotations
 
@@ -9,30 +9,65 @@ T = TypeVar("T")
 
 
 class Fields:
-    """A config's fields, of which none may be left unread: what is not understood could change the numbers.
+    """A config's fields. What is not read must change no number.
+
+    A field that nobody reads is refused when its meaning is known to change the numbers, unless its value is one that
+    asks for nothing. One whose meaning nobody knows is let through: files carry notes of many programs, and
+    `finish` returns them for the reader to see.
 
     Args:
         values: the fields.
-        harmless: names that change no number of a forward pass.
+        meanings: fields known to change the numbers -> the values that ask for nothing; null always does.
+        harmless: names known to change no number of a forward pass.
 
-    >>> fields = Fields({"n_head": 4, "use_cache": True, "clip_qkv": 8.0}, harmless=("use_cache",))
+    >>> fields = Fields({"n_head": 4, "clip_qkv": None, "my_note": 1}, meanings={"clip_qkv": ()})
     >>> fields.whole("n_head")
     4
     >>> fields.finish()
+    {'my_note': 1}
+    >>> Fields({"clip_qkv": 8.0}, meanings={"clip_qkv": ()}).finish()
     Traceback (most recent call last):
     ...
-    ValueError: clip_qkv = 8.0 is not understood.
+    ValueError: clip_qkv = 8.0 would change the numbers and is not supported.
     """
 
-    def __init__(self, values: Mapping[str, Any], harmless: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        meanings: Mapping[str, tuple[Any, ...]] | None = None,
+        harmless: Iterable[str] = (),
+    ) -> None:
         self._values = values
-        self._read = set(harmless)
+        self._meanings = meanings or {}
+        self._harmless = frozenset(harmless)
+        self._read: set[str] = set()
+        self._within: dict[str, Fields] = {}
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a field of any type; an absent one and null are `default`."""
         self._read.add(name)
         value = self._values.get(name)
         return default if value is None else value
+
+    def within(self, name: str, over: Mapping[str, Any] | None = None) -> Fields:
+        """Return the fields of a table, an empty one where it is absent; they are finished with these.
+
+        Args:
+            name: the table's.
+            over: fields that replace the table's own.
+
+        Raises:
+            ValueError: for a field that is no table.
+        """
+        values = self.get(name, {})
+        if not isinstance(values, dict):
+            raise ValueError(f"{name} must be a table, got {values!r:.80}.")
+        self._within[name] = Fields(values | dict(over or {}), self._meanings, self._harmless)
+        return self._within[name]
+
+    def fill(self, defaults: Mapping[str, Any]) -> None:
+        """Give absent fields, and those that are null, a value."""
+        self._values = {**defaults, **{name: value for name, value in self._values.items() if value is not None}}
 
     def whole(self, name: str, default: int | None = None) -> int:
         """Return a whole number of at least 1.
@@ -88,12 +123,20 @@ class Fields:
         if value is not None and value not in supported:
             raise ValueError(f"{name} = {value!r} is not supported; it must be {' or '.join(map(repr, supported))}.")
 
-    def finish(self) -> None:
-        """Refuse the first field that nobody read; one that is null, false or empty asks for nothing.
+    def finish(self) -> dict[str, Any]:
+        """Return the fields whose meaning nobody knows, those of tables by table.field.
 
         Raises:
-            ValueError: naming the field and its value.
+            ValueError: for one that nobody read and that would change the numbers, naming it and its value.
         """
+        unknown: dict[str, Any] = {}
         for name, value in self._values.items():
-            if name not in self._read and value is not None and value is not False and value not in ("", [], {}):
-                raise ValueError(f"{name} = {value!r:.80} is not understood.")
+            if name in self._read or name in self._harmless or value is None:
+                continue
+            if name not in self._meanings:
+                unknown[name] = value
+            elif value not in self._meanings[name]:
+                raise ValueError(f"{name} = {value!r:.80} would change the numbers and is not supported.")
+        for table, fields in self._within.items():
+            unknown |= {f"{table}.{name}": value for name, value in fields.finish().items()}
+        return unknown

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from lmcore.checkpoints.fields import Fields
-from lmcore.checkpoints.hf_fields import HARMLESS, LLAMA_NAMES, rope, sizes, windows
+from lmcore.checkpoints.hf_fields import LLAMA_NAMES, rope, sizes, windows
 from lmcore.config import ModelConfig
 
 NAMES = replace(
@@ -31,43 +31,46 @@ _DEFAULTS = {
     "sliding_window": 4096,
 }
 """What files leave out: the values of transformers' Gemma3TextConfig."""
+HARMLESS = (
+    "cache_implementation",
+    "vision_config",
+    "mm_tokens_per_image",
+    "boi_token_index",
+    "eoi_token_index",
+    "image_token_index",
+)
 _PATTERN = 6  # every sixth block is global, unless the file says otherwise
 
 
-def config_from(values: Mapping[str, Any]) -> ModelConfig:
+def config_from(fields: Fields) -> ModelConfig:
     """Translate the fields of a Gemma 3 `config.json`; of a model that sees pictures, those of its language model.
 
     Raises:
         ValueError: for a field or value that is not understood, naming it.
     """
-    values = _DEFAULTS | dict(values.get("text_config", values))
-    fields = Fields(values, (*HARMLESS, "cache_implementation"))
+    outer = fields
+    if fields.get("text_config"):
+        fields = fields.within("text_config")
+        fields.get("tie_word_embeddings")  # the head is the outer model's, and so is the switch
+    fields.fill(_DEFAULTS)
     fields.require("hidden_activation", "gelu_pytorch_tanh")
     fields.require("hidden_act", "gelu_pytorch_tanh")
-    fields.require("use_bidirectional_attention", False)
-    fields.require("attention_bias", False)
-    fields.require("attn_logit_softcapping", None)  # Gemma 2's; the reference for Gemma 3 does not apply it
     sized = sizes(fields)
     pattern = fields.whole("sliding_window_pattern", fields.whole("_sliding_window_pattern", _PATTERN))
-    window = windows(fields, sized["n_layers"]) or {
-        "local_layers": local_blocks(sized["n_layers"], pattern),
-        "sliding_window": fields.whole("sliding_window"),
-    }
-    config = ModelConfig(
+    local = local_blocks(sized["n_layers"], pattern)
+    kinds = ["sliding_attention" if i in local else "full_attention" for i in range(sized["n_layers"])]
+    return ModelConfig(
         **sized,
-        **_ropes(fields),
-        **window,
+        **{"attention_scale": fields.real("query_pre_attn_scalar", 256) ** -0.5} | _ropes(fields, sized),
+        **windows(fields, sized["n_layers"], kinds),
         norm_unit_offset=True,
         qk_norm=True,
         sandwich_norm=True,
         activation="gelu_tanh",
         embedding_scale=math.sqrt(sized["d_model"]),
-        attention_scale=fields.real("query_pre_attn_scalar", 256) ** -0.5,
         logit_softcap=fields.get("final_logit_softcapping"),
-        tie_embeddings=fields.switch("tie_word_embeddings", True),
+        tie_embeddings=outer.switch("tie_word_embeddings", True),
     )
-    fields.finish()
-    return config
 
 
 def local_blocks(n_layers: int, pattern: int = _PATTERN) -> tuple[int, ...]:
@@ -79,19 +82,17 @@ def local_blocks(n_layers: int, pattern: int = _PATTERN) -> tuple[int, ...]:
     return tuple(i for i in range(n_layers) if (i + 1) % pattern)
 
 
-def _ropes(fields: Fields) -> dict[str, Any]:
-    """Read the two bases, from the older fields or the newer table of tables."""
-    table = fields.get("rope_parameters")
-    if table is None:
-        table = {
-            "full_attention": dict(fields.get("rope_scaling", {})),
-            "sliding_attention": {"rope_theta": fields.real("rope_local_base_freq", 10_000.0)},
-        }
-        table["full_attention"].setdefault("rope_theta", fields.real("rope_theta", 1_000_000.0))
-    if not isinstance(table, dict) or set(table) != {"full_attention", "sliding_attention"}:
-        raise ValueError(f"rope_parameters must have full_attention and sliding_attention, got {table!r:.80}.")
-    base, scaling = rope(table["full_attention"], 1_000_000.0)
-    local_base, local_scaling = rope(table["sliding_attention"], 10_000.0)
-    if local_scaling is not None:
-        raise ValueError(f"rope_parameters.sliding_attention: the scaling {local_scaling.kind!r} is not supported.")
-    return {"rope_base": base, "rope_scaling": scaling, "rope_base_local": local_base}
+def _ropes(fields: Fields, sized: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the two bases, from the older fields and the newer table of tables; the older change the global blocks'."""
+    newer, older = fields.get("rope_parameters", {}), fields.get("rope_scaling", {})
+    if not isinstance(newer, dict) or not set(newer) <= {"full_attention", "sliding_attention"}:
+        raise ValueError(f"rope_parameters must have full_attention and sliding_attention, got {newer!r:.80}.")
+    table = fields.within("rope_parameters")
+    base, local_base = fields.real("rope_theta", 1_000_000.0), fields.real("rope_local_base_freq", 10_000.0)
+    everywhere = rope(table.within("full_attention", over=older), sized, base)
+    local = rope(table.within("sliding_attention"), sized, local_base)
+    if (scaling := local["rope_scaling"]) is not None:
+        raise ValueError(f"rope_parameters.sliding_attention: the scaling {scaling.kind!r} is not supported.")
+    if "attention_scale" in everywhere:
+        raise ValueError("rope_parameters.full_attention: 'yarn' would sharpen some blocks only; it is not supported.")
+    return everywhere | {"rope_base_local": local["rope_base"]}

@@ -79,15 +79,16 @@ class GGUFFile(TensorSource):
         self._file = JoinedFile(parts)
         header = _Header(self._file, self.filename)
         self.metadata = header.metadata
-        self._stored = header.tensors
+        self.stored = header.tensors
+        """Every tensor's place."""
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor by name."""
-        return {name: stored.shape for name, stored in self._stored.items()}
+        return {name: stored.shape for name, stored in self.stored.items()}
 
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         """Return a tensor's numbers in this dtype."""
-        stored = self._stored[name]
+        stored = self.stored[name]
         block, block_bytes = GGML_QUANT_SIZES[stored.kind]
         flat = torch.empty(math.prod(stored.shape), dtype=dtype)
         step = _CHUNK // block * block
@@ -104,6 +105,74 @@ class GGUFFile(TensorSource):
             else:
                 flat[start:stop] = torch.from_numpy(numbers)
         return flat.view(stored.shape)
+
+
+class SplitGGUF(TensorSource):
+    """The files that one model was split into, each with a header of its own; the first has the metadata.
+
+    Args:
+        parts: the files in order.
+
+    Raises:
+        ValueError: for a broken file, or parts that do not belong together.
+    """
+
+    def __init__(self, parts: Sequence[Path]) -> None:
+        super().__init__(parts[0].name)
+        files = [GGUFFile([part]) for part in parts]
+        self.metadata = files[0].metadata
+        self._file_of: dict[str, GGUFFile] = {}
+        for number, file in enumerate(files):
+            told = file.metadata.get("split.no"), file.metadata.get("split.count")
+            if told != (number, len(files)):
+                raise ValueError(
+                    f"{file.filename}: split.no and split.count are {told[0]} and {told[1]}, not {number} and "
+                    f"{len(files)}; these files are not the parts of one model in order."
+                )
+            for name in file.shapes():
+                if name in self._file_of:
+                    raise ValueError(f"{file.filename}: tensor {name!r} is also in {self._file_of[name].filename}.")
+                self._file_of[name] = file
+        if (count := self.metadata.get("split.tensors.count", len(self._file_of))) != len(self._file_of):
+            raise ValueError(f"{self.filename}: {count} tensors are announced, its parts have {len(self._file_of)}.")
+
+    @property
+    def stored(self) -> dict[str, StoredTensor]:
+        """Every tensor's place in its file."""
+        return {name: file.stored[name] for name, file in self._file_of.items()}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every tensor by name."""
+        return {name: stored.shape for name, stored in self.stored.items()}
+
+    def read(self, name: str, dtype: torch.dtype) -> Tensor:
+        """Return a tensor's numbers in this dtype."""
+        return self._file_of[name].read(name, dtype)
+
+
+def open_gguf(parts: Sequence[Path], name: str | None = None) -> GGUFFile | SplitGGUF:
+    """Open a GGUF file, the pieces that a file was cut into, or the files that a model was split into.
+
+    Raises:
+        ValueError: for a file that is broken, of a kind not read, or one part of several.
+    """
+    if len(parts) > 1 and all(_begins_as_gguf(part) for part in parts):
+        return SplitGGUF(parts)
+    file = GGUFFile(parts, name)
+    if (count := file.metadata.get("split.count", 1)) > 1:
+        raise ValueError(
+            f"{file.filename} is part {file.metadata.get('split.no', 0) + 1} of {count} of a model; its parts are "
+            f"found when they lie in one folder and end in -00001-of-{count:05}.gguf and so on."
+        )
+    return file
+
+
+def _begins_as_gguf(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"GGUF"
+    except OSError:
+        return False  # the reader says which
 
 
 class _Header:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from lmcore.checkpoints.converted_copy import ConvertedCopy
 from lmcore.checkpoints.end_tokens import from_gguf
-from lmcore.checkpoints.gguf_file import GGUFFile
+from lmcore.checkpoints.gguf_file import GGUFFile, SplitGGUF, open_gguf
 from lmcore.checkpoints.gguf_models import read_model
-from lmcore.checkpoints.gguf_tokenizer import tokenizer_from
+from lmcore.checkpoints.gguf_tokenizer import names_no_splitting, tokenizer_from
 from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.joined_file import JoinedFile
 from lmcore.checkpoints.progress import Progress, silent
+from lmcore.checkpoints.tensor_source import storage
 from lmcore.checkpoints.weights import build
 from lmcore.language_model import LanguageModel
+from lmcore.model_card import ModelCard
+from lmcore.tokenizer import PretrainedTokenizer
 
 
 def load_gguf(
@@ -27,7 +32,7 @@ def load_gguf(
     filename: str | None = None,
     sha256: str | None = None,
 ) -> LanguageModel:
-    """Load a model from a GGUF file, or from the parts it was cut into.
+    """Load a model from a GGUF file, or from the pieces it was cut into, or the files it was split into.
 
     Args:
         parts: the file or its parts, in order.
@@ -47,14 +52,32 @@ def load_gguf(
         digest = JoinedFile(parts).sha256(lambda share: said(f"checking {filename}", share))
         if digest != sha256:
             raise ValueError(f"{filename} is damaged: its SHA-256 is {digest}, not {sha256}. Install it again.")
-    file = GGUFFile(parts, filename)
-    config, tensors = read_model(file.metadata, file)
+    file = open_gguf(parts, filename)
+    config, tensors, unknown = read_model(file.metadata, file)
     said("reading the tokenizer", 0.0)
     tokenizer = tokenizer_from(file.metadata, filename)
     end_tokens = from_gguf(file.metadata, tokenizer.special_tokens)
+    card = _card(file, filename, tokenizer, unknown)
     file.metadata.clear()  # a large vocabulary is not held twice while the weights come in
     trim_heap()
     if model is None:
         model = build(config, tensors, filename, dtype, lambda share: said(f"reading {filename}", share))
         copy.save(model, name, said)
-    return LanguageModel(name, model, tokenizer, end_tokens)
+    return LanguageModel(name, model, tokenizer, end_tokens, card)
+
+
+def _card(
+    file: GGUFFile | SplitGGUF, filename: str, tokenizer: PretrainedTokenizer, unknown: Mapping[str, Any]
+) -> ModelCard:
+    """Return what the file says of the model."""
+    said = {key: str(file.metadata.get(f"general.{key}", "")) for key in ("name", "architecture", "license")}
+    return ModelCard(
+        title=said["name"],
+        family=said["architecture"],
+        filename=filename,
+        licence=said["license"],
+        storage=storage((t.kind.name, math.prod(t.shape), t.nbytes) for t in file.stored.values()),
+        unknown_fields=unknown,
+        without_row=tokenizer.without_row,
+        default_splitting=names_no_splitting(file.metadata),
+    )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from gguf.constants import Keys
 
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.gemma3 import local_blocks
@@ -23,6 +24,21 @@ from lmcore.config import ModelConfig, RopeScaling
 from lmcore.position import rope_frequencies
 
 _FACTORS = "rope_freqs.weight"
+_HARMLESS = ("tensor_data_layout", "rope.scaling.finetuned", "expert_weights_scale", "expert_weights_norm")
+_ASKING_NOTHING: Mapping[str, tuple[Any, ...]] = {
+    "logit_scale": (0, 1),
+    "residual_scale": (0, 1),
+    "embedding_scale": (0, 1),
+    "rope.scaling.attn_factor": (0, 1),
+    "rope.scaling.yarn_attn_factor": (0, 1),
+    "rope.scaling.yarn_ext_factor": (-1, 1),
+}
+_MEANINGS = {
+    name: _ASKING_NOTHING.get(name, (0, "", []))
+    for group in (Keys.LLM, Keys.Attention, Keys.Rope, Keys.SSM, Keys.WKV)
+    for name in (str(key).removeprefix("{arch}.") for key in vars(group).values())
+}
+"""Every field that the format defines for a model changes the numbers, except with these values."""
 
 _TOP = {"token_embedding": "token_embd", "position": "position_embd", "final_norm": "output_norm", "head": "output"}
 _BLOCK: dict[str, str | Place] = {
@@ -44,8 +60,8 @@ _INTERLEAVED = {f"attn.{part}": Place(f"attn_{part}", interleaved=True) for part
 _FUSED = {f"attn.{part}": Place("attn_qkv", third=third) for third, part in enumerate("qkv")}
 
 
-def read_model(metadata: Mapping[str, Any], source: TensorSource) -> tuple[ModelConfig, TensorSource]:
-    """Return the config of a GGUF file and its tensors under our names.
+def read_model(metadata: Mapping[str, Any], source: TensorSource) -> tuple[ModelConfig, TensorSource, dict[str, Any]]:
+    """Return the config of a GGUF file, its tensors under our names, and the fields that nobody knows.
 
     Raises:
         ValueError: for an architecture or field that is not understood, naming the file and it.
@@ -57,10 +73,11 @@ def read_model(metadata: Mapping[str, Any], source: TensorSource) -> tuple[Model
             f"{', '.join(_ARCHITECTURES)} are."
         )
     prefix = f"{architecture}."
-    fields = Fields({key.removeprefix(prefix): value for key, value in metadata.items() if key.startswith(prefix)})
+    values = {key.removeprefix(prefix): value for key, value in metadata.items() if key.startswith(prefix)}
+    fields = Fields(values, _MEANINGS, _HARMLESS)
     try:
         config = _ARCHITECTURES[architecture](fields, metadata, source)
-        fields.finish()
+        unknown = fields.finish()
     except ValueError as error:
         raise ValueError(f"{source.filename}: {prefix}{error}") from None
     names = Names(
@@ -69,18 +86,13 @@ def read_model(metadata: Mapping[str, Any], source: TensorSource) -> tuple[Model
         block_prefix="blk.{i}.",
         ignored=re.escape(_FACTORS) if config.rope_scaling is not None else r"(?!)",
     )
-    return config, Renamed(source, names, config)
+    return config, Renamed(source, names, config), unknown
 
 
 def _sizes(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) -> dict[str, Any]:
     """Read what every architecture names alike, as fields of `ModelConfig`."""
     shapes = source.shapes()
-    for key in ("attention.causal", "rope.scaling.finetuned"):
-        fields.get(key)
-    if fields.get("attention.causal", True) is not True:
-        raise ValueError("attention.causal = False is not supported.")
-    for key in ("expert_count", "expert_used_count"):
-        fields.require(key, 0)
+    fields.require("attention.causal", True)
     d_head = fields.optional_whole("attention.key_length")
     if (value_length := fields.optional_whole("attention.value_length")) not in (None, d_head):
         raise ValueError(f"attention.value_length = {value_length} differs from key_length = {d_head}.")
@@ -110,21 +122,39 @@ def _rotated(
     d_head = sized["d_head"] or sized["d_model"] // sized["n_heads"]
     if (turned := fields.whole("rope.dimension_count", d_head)) != d_head:
         raise ValueError(f"rope.dimension_count = {turned} is not supported; it must be the head's {d_head}.")
-    kind = fields.get("rope.scaling.type", "none")
-    scaling = None
-    if kind == "linear":
-        scaling = RopeScaling(kind="linear", factor=fields.real("rope.scaling.factor"))
-    elif kind != "none":
-        raise ValueError(f"rope.scaling.type = {kind!r} is not supported; it must be 'none' or 'linear'.")
-    fields.get("rope.scaling.original_context_length")  # where the scaling was trained from: linear does not ask
+    scaling, sharper = _scaling(fields, sized["context_length"])
     base = fields.real("rope.freq_base", base)
     if _FACTORS in source.shapes():
+        if scaling is not None:
+            raise ValueError(f"rope.scaling.type = {scaling.kind!r} beside {_FACTORS} is not supported.")
         scaling = _llama3_scaling(source, d_head, base)
     return sized | {
         "norm_eps": fields.real("attention.layer_norm_rms_epsilon"),
         "rope_base": base,
         "rope_scaling": scaling,
+        "attention_scale": None if sharper == 1 else sharper**2 / math.sqrt(d_head),
     }
+
+
+def _scaling(fields: Fields, context_length: int) -> tuple[RopeScaling | None, float]:
+    """Read RoPE's scaling, and what YaRN multiplies queries and keys by; a factor without a type is linear."""
+    kind = fields.get("rope.scaling.type", "linear")
+    factor = fields.get("rope.scaling.factor", fields.get("rope.scale_linear")) or 1.0  # 0 asks for nothing
+    original = fields.whole("rope.scaling.original_context_length", context_length)
+    if kind == "none" or (kind == "linear" and factor == 1):
+        return None, 1.0
+    if kind == "linear":
+        return RopeScaling(kind="linear", factor=factor), 1.0
+    if kind != "yarn":
+        raise ValueError(f"rope.scaling.type = {kind!r} is not supported; it must be 'none', 'linear' or 'yarn'.")
+    scaling = RopeScaling(
+        kind="yarn",
+        factor=factor,
+        low_frequency_factor=fields.real("rope.scaling.yarn_beta_slow", 1.0),
+        high_frequency_factor=fields.real("rope.scaling.yarn_beta_fast", 32.0),
+        original_context_length=original,
+    )
+    return scaling, scaling.attention_factor
 
 
 def _llama3_scaling(source: TensorSource, d_head: int, base: float) -> RopeScaling:
@@ -165,13 +195,14 @@ def _gemma3(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) -
     rotated = _rotated(fields, metadata, source, base=1_000_000.0)
     n_layers, d_head = rotated["n_layers"], rotated["d_head"] or 256
     # The 27-billion model alone scales scores by d_model / n_heads; files do not say so (Gemma 3 report, table 1).
+    if rotated["attention_scale"] is not None:
+        raise ValueError("rope.scaling.type = 'yarn' would sharpen some blocks only; it is not supported.")
     per_head = rotated["d_model"] / rotated["n_heads"] if n_layers == 62 else d_head
     return ModelConfig(
-        **rotated | {"d_head": d_head},
+        **rotated | {"d_head": d_head, "attention_scale": per_head**-0.5},
         rope_base_local=fields.real("rope.freq_base_swa", 10_000.0),
         sliding_window=fields.whole("attention.sliding_window"),
         local_layers=local_blocks(n_layers, fields.whole("attention.sliding_window_pattern", 6)),
-        attention_scale=per_head**-0.5,
         logit_softcap=fields.get("final_logit_softcapping"),
         activation="gelu_tanh",
         qk_norm=True,

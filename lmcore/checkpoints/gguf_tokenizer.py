@@ -1,52 +1,22 @@
 """The tokenizer that a GGUF file describes.
 
 A GGUF file lists tokens, their kinds, and merges or scores; how text is split before merging is
-only named (`tokenizer.ggml.pre`) and has to be known.
+only named (`tokenizer.ggml.pre`) and has to be known: see gguf_splitting.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from lmcore.checkpoints.gguf_splitting import DEFAULT, SPLITTINGS, Splitting
 from lmcore.tokenizer import PretrainedTokenizer
 from lmcore.tokenizer.pretrained import beginning
 
 _CONTROL, _USER_DEFINED = 3, 4  # of tokenizer.ggml.token_type
 _SPACE = "▁"
-
-
-def _gpt2() -> list[Any]:
-    return [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]  # the library's own rule is GPT-2's
-
-
-def _smollm() -> list[Any]:
-    return [pre_tokenizers.Digits(individual_digits=True), *_gpt2()]
-
-
-def _llama3(digits: str = r"\p{N}{1,3}") -> list[Any]:
-    pattern = (
-        rf"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*"
-        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-    )
-    return [
-        pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-    ]
-
-
-def _qwen2() -> list[Any]:
-    return _llama3(digits=r"\p{N}")
-
-
-_SPLITTING: Mapping[str, Callable[[], list[Any]]] = {
-    "gpt-2": _gpt2,
-    "smollm": _smollm,
-    "llama-bpe": _llama3,
-    "qwen2": _qwen2,
-}
 
 
 def tokenizer_from(metadata: Mapping[str, Any], filename: str) -> PretrainedTokenizer:
@@ -59,14 +29,17 @@ def tokenizer_from(metadata: Mapping[str, Any], filename: str) -> PretrainedToke
     kind = fields.get("model", str)
     if kind not in ("gpt2", "llama"):
         raise ValueError(f"{filename}: tokenizer.ggml.model = {kind!r} is not read; 'gpt2' and 'llama' are.")
+    splitting = _splitting(fields, metadata.get("general.architecture")) if kind == "gpt2" else None
     try:
-        library = _byte_level(fields) if kind == "gpt2" else _sentence_piece(fields)
+        library = _sentence_piece(fields) if splitting is None else _byte_level(fields, splitting)
     except ValueError:
         raise
     except Exception as error:  # the library raises nothing narrower
         raise ValueError(f"{filename}: tokenizer.ggml.* is not read by the tokenizers library: {error}.") from None
     library.add_tokens(_added_tokens(fields))
-    library.post_processor = beginning(library, _first(fields, default=kind == "llama"), filename)
+    library.post_processor = beginning(
+        library, _first(fields, default=splitting is None or splitting.adds_first), filename
+    )
     return PretrainedTokenizer(library, filename, vocab_size=len(fields.tokens))
 
 
@@ -108,16 +81,27 @@ class _Fields:
         raise ValueError(f"{self.filename}: tokenizer.ggml.{name} {what}.")
 
 
-def _byte_level(fields: _Fields) -> Tokenizer:
-    pre = fields.get("pre", str, "gpt-2")
-    if pre not in _SPLITTING:
-        fields.refuse("pre", f"= {pre!r} is not known; known are {', '.join(_SPLITTING)}")
+def names_no_splitting(metadata: Mapping[str, Any]) -> bool:
+    """Whether a file does not say how its text is split: llama.cpp's default is taken, and ids may be wrong."""
+    byte_level = metadata.get("tokenizer.ggml.model") == "gpt2" and metadata.get("general.architecture") != "gpt2"
+    return byte_level and not metadata.get("tokenizer.ggml.pre")
+
+
+def _splitting(fields: _Fields, architecture: object) -> Splitting:
+    """Return the rule that the file names; old files name none, of which GPT-2's can mean one rule only."""
+    pre = fields.get("pre", str) or ("gpt-2" if architecture == "gpt2" else DEFAULT)
+    if pre not in SPLITTINGS:
+        fields.refuse("pre", f"= {pre!r} is not known; known are {', '.join(SPLITTINGS)}")
+    return SPLITTINGS[pre]()
+
+
+def _byte_level(fields: _Fields, splitting: Splitting) -> Tokenizer:
     merges = [tuple(merge.split(" ")) for merge in fields.items("merges", str)]
     if wrong := next((merge for merge in merges if len(merge) != 2), None):
         fields.refuse("merges", f"has {' '.join(wrong)!r}, which is no pair")
-    library = Tokenizer(models.BPE(vocab=_ids(fields.tokens), merges=merges, ignore_merges=pre == "llama-bpe"))
-    library.normalizer = normalizers.NFC() if pre == "qwen2" else None
-    library.pre_tokenizer = pre_tokenizers.Sequence(_SPLITTING[pre]())
+    library = Tokenizer(models.BPE(vocab=_ids(fields.tokens), merges=merges, ignore_merges=splitting.whole_words))
+    library.normalizer = normalizers.NFC() if fields.get("pre", str) == "qwen2" else None
+    library.pre_tokenizer = pre_tokenizers.Sequence(splitting.steps())
     library.decoder = decoders.ByteLevel()
     return library
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import Tensor
 
 from lmcore.checkpoints.fields import Fields
-from lmcore.checkpoints.hf_fields import HARMLESS
 from lmcore.checkpoints.names import Names, Place
 from lmcore.config import Activation, ModelConfig
 
@@ -18,8 +16,7 @@ _ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu",
     "relu": "relu",
 }
-_HARMLESS = (
-    *HARMLESS,
+HARMLESS = (
     "resid_pdrop",
     "embd_pdrop",
     "attn_pdrop",
@@ -51,17 +48,15 @@ NAMES = Names(
 )
 
 
-def config_from(values: Mapping[str, Any]) -> ModelConfig:
+def config_from(fields: Fields) -> ModelConfig:
     """Translate the fields of a GPT-2 `config.json`.
 
     Raises:
         ValueError: for a field or value that is not understood, naming it.
     """
-    fields = Fields(values, _HARMLESS)
     fields.require("scale_attn_by_inverse_layer_idx", False)
     fields.require("scale_attn_weights", True)
-    fields.require("add_cross_attention", False)
-    config = ModelConfig(
+    return ModelConfig(
         vocab_size=fields.whole("vocab_size"),
         d_model=fields.whole("n_embd"),
         n_layers=fields.whole("n_layer"),
@@ -79,8 +74,6 @@ def config_from(values: Mapping[str, Any]) -> ModelConfig:
         attention_out_bias=True,
         mlp_bias=True,
     )
-    fields.finish()
-    return config
 
 
 def weights_from(tensors: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:

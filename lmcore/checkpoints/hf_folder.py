@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,17 @@ import torch
 
 from lmcore.checkpoints import gemma3, gpt2, llama, qwen2, qwen3
 from lmcore.checkpoints.end_tokens import from_configs
+from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.heap import trim_heap
-from lmcore.checkpoints.names import Renamed
+from lmcore.checkpoints.hf_fields import CHANGES_NUMBERS, HARMLESS
+from lmcore.checkpoints.names import Names, Renamed
 from lmcore.checkpoints.progress import Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
+from lmcore.checkpoints.split_files import all_parts
 from lmcore.checkpoints.weights import build
 from lmcore.config import ModelConfig
 from lmcore.language_model import LanguageModel
+from lmcore.model_card import ModelCard
 from lmcore.tokenizer import PretrainedTokenizer
 
 FAMILIES: Mapping[str, Any] = {
@@ -40,28 +45,61 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     Raises:
         ValueError: for a file that is missing, broken, of an unknown family or unlike the others, naming it.
     """
-    config, family = read_config(folder / "config.json")
+    config, family, unknown = read_config(folder / "config.json")
     tokenizer = _read_tokenizer(folder, config)
     trim_heap()
-    source = Renamed(SafetensorsFiles(_weight_files(folder)), family.NAMES, config)
+    files = SafetensorsFiles(_weight_files(folder))
+    config = _tied_as_stored(config, files, family.NAMES)
+    source = Renamed(files, family.NAMES, config)
     model = build(config, source, source.filename, dtype, lambda share: said(f"reading {source.filename}", share))
-    return LanguageModel(name, model, tokenizer, _end_tokens(folder, config))
+    values = _read_json(folder / "config.json")
+    card = ModelCard(
+        title=str(values.get("_name_or_path") or ""),
+        family=str(values["model_type"]),
+        filename=files.filename,
+        storage=files.storage(),
+        unknown_fields=unknown,
+        without_row=tokenizer.without_row,
+    )
+    return LanguageModel(name, model, tokenizer, _end_tokens(folder, config), card)
 
 
-def read_config(path: Path) -> tuple[ModelConfig, Any]:
-    """Return the config that a config.json describes, and its family's module.
+def read_config(path: Path) -> tuple[ModelConfig, Any, dict[str, Any]]:
+    """Return the config that a config.json describes, its family's module, and the fields that nobody knows.
 
     Raises:
-        ValueError: for a family, field or value that is not understood, naming file and field.
+        ValueError: for a family that is not read, or a field that would change the numbers, naming file and field.
     """
     values = _read_json(path)
     kind = values.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise ValueError(f"{path.name}: model_type = {kind!r} is not supported; {', '.join(FAMILIES)} are.")
+    family = FAMILIES[kind]
+    fields = Fields(values, CHANGES_NUMBERS, (*HARMLESS, *getattr(family, "HARMLESS", ())))
     try:
-        return FAMILIES[kind].config_from(values), FAMILIES[kind]
+        return family.config_from(fields), family, fields.finish()
     except (ValueError, TypeError, AttributeError) as error:  # a field of another type than it should have
         raise ValueError(f"{path.name}: {error}") from None
+
+
+def _tied_as_stored(config: ModelConfig, files: SafetensorsFiles, names: Names) -> ModelConfig:
+    """Return the config, untied where the files hold a head with numbers of its own; transformers decides so too.
+
+    Raises:
+        ValueError: for such a head of another shape than the embedding.
+    """
+    apart = Renamed(files, names, replace(config, tie_embeddings=False))
+    head, table = (apart.shapes().get(f"{part}.weight") for part in ("head", "token_embedding"))
+    if not config.tie_embeddings or head is None or table is None:
+        return config
+    if head != table:
+        raise ValueError(
+            f"{files.filename}: the config ties head and embedding, but the file's own head has shape {list(head)}, "
+            f"its embedding {list(table)}."
+        )
+    if files.equal(apart.origin("head.weight"), apart.origin("token_embedding.weight")):
+        return config
+    return replace(config, tie_embeddings=False)
 
 
 def _end_tokens(folder: Path, config: ModelConfig) -> tuple[int, ...]:
@@ -102,6 +140,8 @@ def _weight_files(folder: Path) -> list[Path]:
             f"{folder.name} holds its weights only as a pickle, {pickles[0]}; a pickle can run any code and is never "
             "opened. Convert it to safetensors."
         )
+    if numbered := sorted(folder.glob("*-of-*.safetensors")):  # shards whose index was left behind
+        return all_parts(numbered[0])
     raise ValueError(f"{folder.name} has no model.safetensors.")
 
 

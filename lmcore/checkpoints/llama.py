@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import Tensor
 
 from lmcore.checkpoints.fields import Fields
-from lmcore.checkpoints.hf_fields import HARMLESS, LLAMA_NAMES, rope_of, sizes
+from lmcore.checkpoints.hf_fields import LLAMA_NAMES, rope_of, sizes
 from lmcore.config import ModelConfig
 
 NAMES = LLAMA_NAMES
 
 
-def config_from(values: Mapping[str, Any]) -> ModelConfig:
+def config_from(fields: Fields) -> ModelConfig:
     """Translate the fields of a LLaMA `config.json`.
 
     Raises:
         ValueError: for a field or value that is not understood, naming it.
     """
-    fields = Fields(values, HARMLESS)
     fields.require("hidden_act", "silu")
     fields.require("pretraining_tp", 1)  # slices the matrices: the same sums in another order
-    fields.require("rope_interleaved", False)
     bias = fields.switch("attention_bias", False)
-    config = ModelConfig(
-        **sizes(fields),
-        **rope_of(fields),
+    sized = sizes(fields)
+    return ModelConfig(
+        **sized,
+        **rope_of(fields, sized),
         tie_embeddings=fields.switch("tie_word_embeddings", False),
         attention_bias=bias,
         attention_out_bias=bias,
         mlp_bias=fields.switch("mlp_bias", False),
     )
-    fields.finish()
-    return config
 
 
 def weights_from(tensors: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:

@@ -81,7 +81,10 @@ class Renamed(TensorSource):
         super().__init__(source.filename)
         self._source, self._d_head = source, config.d_head
         shapes = source.shapes()
-        full_names = {names.bare(name): name for name in shapes}
+        full_names: dict[str, str] = {}
+        for name in shapes:
+            if (twin := full_names.setdefault(names.bare(name), name)) != name:
+                raise ValueError(f"{source.filename}: tensors {twin!r} and {name!r} stand for the same weights.")
         self._places: dict[str, tuple[str, Place]] = {}
         used = set()
         n_layers = min(config.n_layers, len(shapes))  # a config may speak of any number
@@ -91,8 +94,9 @@ class Renamed(TensorSource):
                 if full is None:
                     continue
                 used.add(full)
-                if not (config.tie_embeddings and ours == "head"):
-                    self._places[f"{ours}.{kind}"] = full, place
+                self._places[f"{ours}.{kind}"] = full, place
+        if config.tie_embeddings and (head := self._places.pop("head.weight", None)):
+            self._places.setdefault("token_embedding.weight", head)  # one of the two is enough
         for full in shapes:
             if full not in used and not re.fullmatch(names.ignored, names.bare(full)):
                 self._places[full] = full, Place(full)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from lmcore.checkpoints import qwen2
 from lmcore.checkpoints.fields import Fields
-from lmcore.checkpoints.hf_fields import HARMLESS, LLAMA_NAMES
+from lmcore.checkpoints.hf_fields import LLAMA_NAMES
 from lmcore.config import ModelConfig
 
 NAMES = LLAMA_NAMES
 
 
-def config_from(values: Mapping[str, Any]) -> ModelConfig:
+def config_from(fields: Fields) -> ModelConfig:
     """Translate the fields of a Qwen3 `config.json`.
 
     Raises:
         ValueError: for a field or value that is not understood, naming it.
     """
-    fields = Fields(values, HARMLESS)
     bias = fields.switch("attention_bias", False)
-    shared = qwen2.common(fields)
-    shared["d_head"] = shared["d_head"] or 128
-    config = ModelConfig(**shared, qk_norm=True, attention_bias=bias, attention_out_bias=bias)
-    fields.finish()
-    return config
+    shared = qwen2.common(fields, d_head=128)
+    return ModelConfig(**shared, qk_norm=True, attention_bias=bias, attention_out_bias=bias)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
+
+from lmcore.model_card import Storage
 
 
 class TensorSource(ABC):
@@ -26,6 +29,16 @@ class TensorSource(ABC):
     @abstractmethod
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         """Return a tensor's numbers in this dtype."""
+
+
+def storage(tensors: Iterable[tuple[str, int, int]]) -> dict[str, Storage]:
+    """Return the share of each storage type, the largest first, from (type, weights, bytes) of every tensor."""
+    weights: Counter[str] = Counter()
+    nbytes: Counter[str] = Counter()
+    for kind, n, size in tensors:
+        weights[kind] += n
+        nbytes[kind] += size
+    return {kind: Storage(n, nbytes[kind]) for kind, n in weights.most_common()}
 
 
 class InMemory(TensorSource):

@@ -12,6 +12,7 @@ from lmcore import builtin
 from lmcore.checkpoints.hub import download, is_hub_id
 from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.checkpoints.progress import LoadingCancelled, Progress, silent
+from lmcore.checkpoints.split_files import all_parts, gguf_of, split_stem
 from lmcore.language_model import LanguageModel
 
 __all__ = ["DTYPES", "FOLDER_VARIABLE", "AvailableModel", "LoadingCancelled", "Progress", "available", "load"]
@@ -117,24 +118,33 @@ def _load(name: str, dtype: torch.dtype, progress: Progress) -> LanguageModel:
     if path.is_dir():
         return _load_folder(path, path.name, dtype, progress)
     if path.suffix == ".gguf" and path.is_file():
-        from lmcore.checkpoints.gguf_model import load_gguf  # needs the gguf package, which takes time to import
-
-        return load_gguf([path], path.stem, dtype, progress)
+        return _load_gguf(all_parts(path), split_stem(path), dtype, progress)
     if is_hub_id(name):
         return _load_folder(download(name, progress), name, dtype, progress)
+    given = os.environ.get(FOLDER_VARIABLE)
     raise ValueError(
         f"no model is called {name!r}; choose one of {', '.join(model.name for model in available())}, or give the "
-        "path of a model folder or a GGUF file that is there, or a hub id owner/model."
+        "path of a model folder or a GGUF file that is there, or a hub id owner/model. A name from a server's folder "
+        f"of models is known where the environment variable {FOLDER_VARIABLE} names that folder; here it is "
+        f"{repr(given) if given else 'not set'}."
     )
 
 
 def _load_folder(folder: Path, name: str, dtype: torch.dtype, progress: Progress) -> LanguageModel:
     from lmcore.checkpoints.hf_folder import load_folder
 
+    if not any(folder.glob("*.safetensors")) and (parts := gguf_of(folder)):
+        return _load_gguf(parts, name, dtype, progress)
     try:
         return load_folder(folder, name, dtype, progress)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def _load_gguf(parts: list[Path], name: str, dtype: torch.dtype, progress: Progress) -> LanguageModel:
+    from lmcore.checkpoints.gguf_model import load_gguf  # needs the gguf package, which takes time to import
+
+    return load_gguf(parts, name, dtype, progress)
 
 
 def _listed() -> dict[str, Path]:
@@ -143,9 +153,9 @@ def _listed() -> dict[str, Path]:
     if not given or not Path(given).is_dir():
         return {}
     return {
-        path.stem if path.suffix == ".gguf" else path.name: path
+        split_stem(path) if path.suffix == ".gguf" else path.name: path
         for path in sorted(Path(given).iterdir())
-        if path.suffix == ".gguf" or (path / "config.json").is_file()
+        if path.suffix == ".gguf" or (path / "config.json").is_file() or any(path.glob("*.gguf"))
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lmcore import builtin
 from lmcore.checkpoints.packaged import PACKAGED
+from lmcore.checkpoints.split_files import all_parts
 from lmcore.corpus import small_world
 from lmcore.loading.models import FOLDER_VARIABLE
 from lmcore.tokenizer import PretrainedTokenizer, Tokenizer
@@ -89,14 +90,14 @@ def load_tokenizer(name: str) -> Tokenizer:
         return _of_gguf(PACKAGED[name].paths, PACKAGED[name].filename)
     if path is None:
         raise ValueError(f"no vocabulary is called {name!r}; choose one of {', '.join(available_vocabularies())}.")
-    return _of_gguf([path], path.name) if path.suffix == ".gguf" else PretrainedTokenizer.from_file(path)
+    return _of_gguf(all_parts(path), path.name) if path.suffix == ".gguf" else PretrainedTokenizer.from_file(path)
 
 
 def _of_gguf(parts: list[Path], filename: str) -> PretrainedTokenizer:
-    from lmcore.checkpoints.gguf_file import GGUFFile  # needs the gguf package, which takes time to import
+    from lmcore.checkpoints.gguf_file import open_gguf  # needs the gguf package, which takes time to import
     from lmcore.checkpoints.gguf_tokenizer import tokenizer_from
 
-    return tokenizer_from(GGUFFile(parts, filename).metadata, filename)
+    return tokenizer_from(open_gguf(parts, filename).metadata, filename)
 
 
 def _listed() -> dict[str, Path]:

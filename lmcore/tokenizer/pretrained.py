@@ -39,8 +39,9 @@ class PretrainedTokenizer(Tokenizer):
     Args:
         library: the tokenizer as the `tokenizers` library's object; it is this tokenizer's own from now on.
         source: the name of the file it came from, for errors.
-        vocab_size: the rows of the model's table, where they are a few more than there are tokens: some models round
-            their tables up. The ids to spare are tokens without bytes.
+        vocab_size: the rows of the model's table, where they are a few more than there are tokens, because models round
+            their tables up, or a few less, because tokens were added later. The ids to spare are tokens without bytes;
+            a token without a row is refused where a text has it.
 
     Raises:
         ValueError: the tokenizer has a part that is not read, or the table another size; the sentence names it.
@@ -56,16 +57,21 @@ class PretrainedTokenizer(Tokenizer):
         written: dict[str, int] = library.get_vocab(with_added_tokens=True)
         added = library.get_added_tokens_decoder()
         size = len(written) if vocab_size is None else vocab_size
-        if set(written.values()) - set(range(size)) or not len(written) <= size <= len(written) + _MOST_SPARE:
+        highest, spare = max(written.values(), default=-1), 0 if vocab_size is None else _MOST_SPARE
+        if abs(len(written) - size) > spare or highest >= size + spare:
             raise ValueError(
-                f"{source} has {len(written)} tokens, the highest with the id {max(written.values(), default=-1)}; "
+                f"{source} has {len(written)} tokens, the highest with the id {highest}; "
                 f"the model's table has {size} rows: they do not belong together."
             )
+        self.without_row = {token: token_id for token, token_id in written.items() if token_id >= size}
+        """Tokens whose id lies behind the model's table."""
         tokens = [b""] * size
         for token, token_id in written.items():
+            if token_id >= size:
+                continue
             tokens[token_id] = token.encode() if token_id in added else self._to_bytes(token)
         self._bytes = TokenBytes(tokens)
-        self.special_tokens = {token.content: token_id for token_id, token in added.items() if token.special}
+        self.special_tokens = {token.content: i for i, token in added.items() if token.special and i < size}
         self.added_first = _added_first(rules["post_processor"])
         """The ids that every encoding begins with."""
         self._as_text = _set_up(library, special_as_text=True)
@@ -94,6 +100,11 @@ class PretrainedTokenizer(Tokenizer):
         """The text as tokens, after the tokens the model expects first; see `Tokenizer.encode`."""
         self._check(text)
         found = (self._as_control if special_tokens else self._as_text).encode(text, add_special_tokens=False)
+        if beyond := next((i for i in found.ids if i >= len(self._bytes)), None):
+            raise ValueError(
+                f"the text has the token {self._as_text.id_to_token(beyond)!r}, whose id {beyond} has no row in the "
+                f"model's table of {len(self._bytes)}; leave it out."
+            )
         tokens = [self._bytes[token_id] for token_id in found.ids]
         offsets = _offsets(text, tokens)
         first = self.added_first

@@ -17,6 +17,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 import lmcore
 from lmcore.checkpoints import gpt2, llama
+from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
 from lmcore.model import Model
 from lmcore.trace import Trace
@@ -33,7 +34,7 @@ def main() -> None:
         ("GPT-2 small, random weights", gpt2, gpt2_small(), 1.0, 0.9),
         ("the built-in size, as a LLaMA, random weights", llama, builtin_size(), 0.5, 0.25),
     ):
-        config = family.config_from(reference.config.to_dict())
+        config = family.config_from(Fields(reference.config.to_dict()))
         model = build(config, family.weights_from(reference.state_dict(), config), title).eval()
         print(title)
         compare_forward(model, reference, forward_target)

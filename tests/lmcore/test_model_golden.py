@@ -7,6 +7,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from lmcore.checkpoints import gpt2, llama
+from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
 from lmcore.kv_cache import KVCache
 from lmcore.trace import Trace
@@ -55,7 +56,7 @@ def pair(request):
         for name, parameter in reference.named_parameters():
             if name.endswith("bias"):
                 parameter.normal_(std=0.1)
-    config = family.config_from(reference.config.to_dict())
+    config = family.config_from(Fields(reference.config.to_dict()))
     return reference, build(config, family.weights_from(reference.state_dict(), config), request.param)
 
 
@@ -86,7 +87,7 @@ def test_positions_go_on_behind_a_cache_as_in_transformers(pair):
 
 def test_an_unknown_tensor_and_a_missing_one_are_named():
     family, reference = tiny_llama()
-    config = family.config_from(reference.config.to_dict())
+    config = family.config_from(Fields(reference.config.to_dict()))
     weights = family.weights_from(reference.state_dict(), config)
     with pytest.raises(ValueError, match=r"file\.x: tensor 'model\.layers\.0\.extra\.weight' is not part"):
         extra = family.weights_from({"model.layers.0.extra.weight": torch.ones(1)}, config)
@@ -102,6 +103,6 @@ def test_an_unknown_tensor_and_a_missing_one_are_named():
 def test_a_config_value_that_would_change_the_numbers_is_refused():
     values = GPT2Config().to_dict()
     with pytest.raises(ValueError, match="scale_attn_by_inverse_layer_idx = True"):
-        gpt2.config_from(values | {"scale_attn_by_inverse_layer_idx": True})
-    with pytest.raises(ValueError, match="rope_type = 'yarn'"):
-        llama.config_from(LlamaConfig().to_dict() | {"rope_parameters": {"rope_type": "yarn"}})
+        gpt2.config_from(Fields(values | {"scale_attn_by_inverse_layer_idx": True}))
+    with pytest.raises(ValueError, match="rope_type = 'longrope'"):
+        llama.config_from(Fields(LlamaConfig().to_dict() | {"rope_parameters": {"rope_type": "longrope"}}))

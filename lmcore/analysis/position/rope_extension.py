@@ -30,4 +30,4 @@ def with_rope_scaling(lm: LanguageModel, scaling: RopeScaling | None) -> Languag
         plain = 1 / math.sqrt(config.d_head) if config.attention_scale is None else config.attention_scale
         config = replace(config, attention_scale=plain * sharpening)
     model = build(replace(config, rope_scaling=scaling), own_tensors(lm.model), lm.name)
-    return LanguageModel(lm.name, model, lm.tokenizer, lm.end_tokens)
+    return LanguageModel(lm.name, model, lm.tokenizer, lm.end_tokens, lm.card)

@@ -119,16 +119,23 @@ def rewritten(good_gguf, tmp_path, change):
 
 
 GGUF_CHANGES = {
-    "a field not understood": (
-        lambda f, t: f.update({"llama.attention.clip": 8.0}),
-        "llama.attention.clip = 8.0 is not understood",
+    "a field that changes the numbers": (
+        lambda f, t: f.update({"llama.attention.clamp_kqv": 8.0}),
+        "llama.attention.clamp_kqv = 8.0 would change the numbers",
+    ),
+    "two scalings at once": (
+        lambda f, t: (
+            f.update({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}),
+            t.update({"rope_freqs.weight": np.ones(6, np.float32)}),
+        ),
+        "rope.scaling.type = 'linear' beside rope_freqs.weight is not supported",
     ),
     "another architecture": (
         lambda f, t: f.update({"general.architecture": "mamba"}),
         "general.architecture = 'mamba'",
     ),
-    "experts": (lambda f, t: f.update({"llama.expert_count": 8}), "expert_count = 8 is not supported"),
-    "another scaling": (lambda f, t: f.update({"llama.rope.scaling.type": "yarn"}), "rope.scaling.type = 'yarn'"),
+    "experts": (lambda f, t: f.update({"llama.expert_count": 8}), "expert_count = 8 would change the numbers"),
+    "another scaling": (lambda f, t: f.update({"llama.rope.scaling.type": "su"}), "rope.scaling.type = 'su'"),
     "half a head rotated": (lambda f, t: f.update({"llama.rope.dimension_count": 6}), "rope.dimension_count = 6"),
     "no layers given": (lambda f, t: f.pop("llama.block_count"), "llama.block_count is missing"),
     "a billion layers": (lambda f, t: f.update({"llama.block_count": 10**9}), "too few for the 1000000000 layers"),
@@ -165,8 +172,8 @@ GGUF_CHANGES = {
         "tokenizer.ggml.tokens lists a token twice",
     ),
     "an unknown splitting": (
-        lambda f, t: f.update({"tokenizer.ggml.pre": "superbpe"}),
-        "tokenizer.ggml.pre = 'superbpe' is not known",
+        lambda f, t: f.update({"tokenizer.ggml.pre": "my-own-rule"}),
+        "tokenizer.ggml.pre = 'my-own-rule' is not known",
     ),
     "an unknown tokenizer": (lambda f, t: f.update({"tokenizer.ggml.model": "bert"}), "tokenizer.ggml.model = 'bert'"),
     "a merge of nothing": (
@@ -251,17 +258,17 @@ def test_tensors_at_odds_with_the_config(folder, change):
 
 
 CONFIG_CHANGES = {
-    "a field not understood": ({"attention_sinks": 4}, "attention_sinks = 4 is not understood"),
+    "a field not understood": ({"attention_sinks": 4}, "attention_sinks = 4 would change the numbers"),
     "quantised weights": (
         {"quantization_config": {"quant_method": "gptq"}},
-        "quantization_config = {'quant_method': 'gptq'} is not understood",
+        "quantization_config = {'quant_method': 'gptq'} would change the numbers",
     ),
     "another family": ({"model_type": "mamba"}, "model_type = 'mamba' is not supported"),
     "another activation": ({"hidden_act": "relu"}, "hidden_act = 'relu' is not supported"),
-    "another scaling": ({"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}, "rope_type = 'yarn'"),
+    "another scaling": ({"rope_parameters": {"rope_type": "longrope", "factor": 4.0}}, "rope_type = 'longrope'"),
     "a scaling's field": (
         {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "beta_fast": 32}},
-        "beta_fast = 32 is not understood",
+        "beta_fast = 32 would change the numbers",
     ),
     "a size of another kind": ({"hidden_size": "48"}, "hidden_size must be a whole number of at least 1, got '48'"),
     "a size missing": ({"intermediate_size": None}, "intermediate_size is missing"),
@@ -271,7 +278,7 @@ CONFIG_CHANGES = {
         {"num_attention_heads": 6, "head_dim": 8, "num_key_value_heads": 6},
         "'blocks.0.attn.k.weight' has shape [24, 48]",
     ),
-    "a vocabulary smaller than the tokenizer's": ({"vocab_size": 200}, "tokenizer.json has 282 tokens"),
+    "a vocabulary smaller than the table": ({"vocab_size": 200}, "has shape [282, 48], the config asks for [200, 48]"),
     "a vocabulary far larger": ({"vocab_size": 5000}, "tokenizer.json has 282 tokens"),
 }
 

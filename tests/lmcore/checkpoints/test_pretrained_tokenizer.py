@@ -126,8 +126,8 @@ BYTE_LEVEL = tokenizer_from(byte_level("smollm"), "x.gguf")
     ],
 )
 def test_the_text_is_split_by_the_rule_the_file_names(pre, text, tokens):
-    tokenizer = tokenizer_from(byte_level(pre), "x.gguf")
-    assert [token.decode() for token in tokenizer.encode(text).tokens] == tokens
+    encoding = tokenizer_from(byte_level(pre, bos_token_id=0), "x.gguf").encode(text)
+    assert [token.decode() for token in encoding.tokens[encoding.n_added :]] == tokens
 
 
 def test_a_replay_ends_at_the_tokens():
@@ -157,9 +157,23 @@ def test_a_table_may_have_a_few_rows_to_spare(tmp_path):
     library.save(str(tmp_path / "tokenizer.json"))
     padded = PretrainedTokenizer.from_file(tmp_path / "tokenizer.json", vocab_size=10)
     assert (padded.vocab_size, padded.token_bytes(2), padded.token_bytes(9)) == (10, b"<end>", b"")
-    for size in (2, 3 + 1025):
+    for size in (3 + 1025,):
         with pytest.raises(ValueError, match=f"has 3 tokens.*table has {size} rows: they do not belong together"):
             PretrainedTokenizer.from_file(tmp_path / "tokenizer.json", vocab_size=size)
+
+
+def test_a_table_may_have_fewer_rows_than_there_are_tokens(tmp_path):
+    library = Library(models.BPE(vocab={"a": 0, "b": 1, "c": 2}, merges=[]))
+    library.pre_tokenizer, library.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    library.add_tokens([AddedToken("<image>", special=True), AddedToken("<extra>", special=False)])
+    library.save(str(tmp_path / "tokenizer.json"))
+    cut = PretrainedTokenizer.from_file(tmp_path / "tokenizer.json", vocab_size=3)
+    assert (cut.vocab_size, cut.without_row, cut.special_tokens) == (3, {"<image>": 3, "<extra>": 4}, {})
+    assert cut.encode("abc").ids == [0, 1, 2]
+    with pytest.raises(ValueError, match="the text has the token '<extra>', whose id 4 has no row"):
+        cut.encode("a<extra>")
+    with pytest.raises(ValueError, match="the token '<image>', whose id 3 has no row in the model's table of 3"):
+        cut.encode("a<image>", special_tokens=True)
 
 
 def test_the_first_token_is_the_files_or_the_configs(tmp_path):

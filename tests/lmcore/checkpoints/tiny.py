@@ -63,6 +63,20 @@ CASES = {
         Qwen2Config,
         SIZES | dict(use_sliding_window=True, sliding_window=6, max_window_layers=1, tie_word_embeddings=True),
     ),
+    "qwen3, yarn": (
+        Qwen3ForCausalLM,
+        Qwen3Config,
+        SIZES
+        | dict(
+            head_dim=20,
+            rope_parameters={
+                "rope_type": "yarn",
+                "rope_theta": 500.0,
+                "factor": 4.0,
+                "original_max_position_embeddings": 10,
+            },
+        ),
+    ),
     "qwen3": (Qwen3ForCausalLM, Qwen3Config, SIZES | dict(head_dim=20, rope_parameters=SMALL_ROPE)),
     "gemma3": (
         Gemma3ForCausalLM,
@@ -188,6 +202,10 @@ def write_gguf(case: str, path: Path, quantized: gguf.GGMLQuantizationType | Non
         if rope["rope_type"] == "linear":
             writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
             writer.add_rope_scaling_factor(rope["factor"])
+        if rope["rope_type"] == "yarn":
+            writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+            writer.add_rope_scaling_factor(rope["factor"])
+            writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
         if rope["rope_type"] == "llama3":
             own = torch.tensor(rope["rope_theta"]) ** -(torch.arange(0, d_head, 2) / d_head)
             writer.add_tensor("rope_freqs.weight", (own / model.model.rotary_emb.inv_freq).numpy())

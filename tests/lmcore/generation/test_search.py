@@ -9,6 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import lmcore
 from lmcore.checkpoints import llama
+from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
 from lmcore.generation.beam import beam_search
 from lmcore.generation.exhaustive import exhaustive_search
@@ -44,7 +45,7 @@ def pair(vocab_size: int, seed: int = 0) -> tuple[LlamaForCausalLM, lmcore.Langu
         pad_token_id=None,
     )
     reference = LlamaForCausalLM(config).eval()
-    ours = llama.config_from(config.to_dict())
+    ours = llama.config_from(Fields(config.to_dict()))
     model = build(ours, llama.weights_from(reference.state_dict(), ours), "tiny")
     return reference, lmcore.LanguageModel("tiny", model, Letters(vocab_size))
 

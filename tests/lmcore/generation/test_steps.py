@@ -9,6 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import lmcore
 from lmcore import SamplingSettings, generate
 from lmcore.checkpoints import llama
+from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
 from lmcore.sampling import new_generator
 
@@ -85,7 +86,7 @@ def test_greedy_text_equals_transformers():
         bos_token_id=None,
     )
     reference = LlamaForCausalLM(config).eval()
-    ours = llama.config_from(config.to_dict())
+    ours = llama.config_from(Fields(config.to_dict()))
 
     class Sixty:
         vocab_size, special_tokens = 60, {}
