@@ -15,18 +15,18 @@ ROOT = Path(__file__).parent
 
 
 def pages() -> list[st.Page]:
-    """Return the stages' pages, each at an address of its own, and the first of them once more at "/"."""
-    titles = stages.titles()
+    """Return the overview at "/", then the stages' pages, each at an address of its own."""
     numbered = [
         st.Page(stages.script(name), title=f"{number} · {title}", url_path=name)
-        for number, (name, title) in enumerate(titles.items(), start=1)
+        for number, (name, title) in enumerate(stages.titles().items(), start=1)
     ]
     lessons = st.Page(stages.script("lessons"), title=_("Lessons"), url_path="lessons", icon=":material/school:")
     about = st.Page(stages.script("about"), title=_("About"), url_path="about", icon=":material/info:")
-    # Streamlit serves its default page at "/" only, and "/tokenization" has to work as a link too.
-    first, title = next(iter(titles.items()))
-    home = st.Page(stages.script(first), title=f"1 · {title}", url_path="home", default=True, visibility="hidden")
-    return [*numbered, lessons, about, home]
+    overview = stages.script("overview")
+    home = st.Page(overview, title=_("The whole way"), url_path="home", default=True, icon=":material/route:")
+    # Streamlit serves its default page at "/" only, and "/overview" has to work as a link too.
+    named = st.Page(overview, title=_("The whole way"), url_path="overview", visibility="hidden")
+    return [home, *numbered, lessons, about, named]
 
 
 def main() -> None:

@@ -73,6 +73,11 @@ class LogitsStore:
         self._kept.move_to_end(key)
         return self._kept[key]
 
+    def put(self, ids: Sequence[int], logits: Tensor) -> None:
+        """Keep the logits [vocab_size] after a text that are known already, from a pass that was needed anyway."""
+        if (key := (tuple(ids), True)) not in self._kept:
+            self._keep(key, NextLogits(logits.clone(), 0.0))
+
     def fill(self, ids: Sequence[int], following: Sequence[int]) -> None:
         """Compute, in one pass, the logits after a text and after each token of what follows it."""
         whole = [*ids, *following][: self._lm.config.context_length]

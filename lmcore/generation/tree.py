@@ -220,6 +220,10 @@ class GenerationTree:
         result = self.next_result(node, settings, used_cache)
         return self._child(node, token_id, result, used_cache, by_hand)
 
+    def know(self, node: Node, logits: Tensor) -> None:
+        """Take over the logits [vocab_size] of the token after a node from a pass that was needed anyway."""
+        self._store.put(self.ids(node), logits)
+
     def look_ahead(self, node: Node, token_ids: Sequence[int]) -> None:
         """Compute in one pass the logits after a node and after each of the tokens that are to follow it.
 

@@ -153,3 +153,8 @@ def follow(suggestion: Suggestion) -> None:
         icon=":material/arrow_forward:",
         query_params={**values, link.APPLY: "1"} if values else None,
     )
+
+
+def open_page(stage: str) -> None:
+    """Go to a page at once, with the values the session has now; nothing after this runs."""
+    st.switch_page(stages.script(stage))

@@ -14,7 +14,7 @@ PAGES = ["tokenization", "embedding", "position", "blocks", "logits", "sampling"
 
 def test_the_pages_are_those_of_the_pipeline() -> None:
     assert sorted(path.parent.name for path in ROOT.glob("pages/stages/*/page.py")) == sorted(
-        [*PAGES, "lessons", "about"]
+        ["overview", *PAGES, "lessons", "about"]
     )
 
 

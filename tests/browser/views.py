@@ -8,6 +8,7 @@ from playwright.sync_api import Page
 
 # A page, the value that says which view it shows, and its views.
 VIEWS = {
+    "overview": ("", ("",)),
     "tokenization": (
         "tokenization.view",
         ("tokens", "compare", "merges", "train", "vocabulary", "special", "whose", "names"),

@@ -1,0 +1,217 @@
+"""The way through a local model: one pass tells all of it, and the generation's own run draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from lmcore import LanguageModel
+from lmcore.analysis.overview.way import Way, follow
+from lmcore.generation.run import GenerationRun
+from pages.common import link, page, session
+from pages.common.text import _
+from pages.live.overview import overview
+from pages.live.sampling_lab.engines import table as engine_table
+from pages.stages.generation import runs
+from pages.stages.overview import told
+from pages.stages.sampling import knobs
+
+KEY = "overview"
+MAX_SEED = 2**32 - 1
+_WAY = "overview.way"  # ((model, ids, position), the way, a number of its own): what was followed last
+_OPEN = "overview.open"  # the page a part was opened on, until the run that opens it
+_ANSWERED = "overview.answered"  # the number of the last thing the reader did
+
+
+def show() -> None:
+    """Show the way, and take what the reader does on it."""
+    lm, prompt = session.language_model(), session.require_tokens()
+    knobs.remember()
+    seed = _remember_seed()
+    run = runs.current(lm, prompt)
+    run.settings = replace(knobs.settings(lm.config.vocab_size), seed=seed)
+    if (stage := st.session_state.pop(_OPEN, None)) is not None:
+        page.open_page(stage)
+    ids = run.tree.ids(run.node)[: lm.config.context_length]
+    chosen = _chosen(lm, len(ids))
+    found, stamp = _way(lm, ids, chosen.position)
+    logits = session.logits(ids)[chosen.position]
+    if not told.finite(logits):
+        st.error(
+            _(
+                "The logits at this position hold NaN or infinity, as numbers in the model overflowed: no "
+                "distribution follows from them, and nothing can be drawn."
+            )
+        )
+        link.stop()
+    is_last = chosen.position == len(ids) - 1
+    if is_last and not run.tree.is_full(run.node):
+        run.tree.know(run.node, logits)
+    n_prompt = len(prompt.ids)
+    text = _whole_text(lm, run)
+    history = {"prompt": ids[: min(n_prompt, chosen.position + 1)], "generated": ids[n_prompt : chosen.position + 1]}
+    settings = knobs.for_lab(lm.config.vocab_size)
+    named = {ids[chosen.position], *history["generated"], *map(int, settings["logit_bias"])}
+    if not is_last:
+        named.add(ids[chosen.position + 1])
+    overview(
+        {
+            "model": told.model(lm),
+            "text": told.text(lm, ids, n_prompt, prompt.n_added, found.window),
+            "chosen": {"position": chosen.position, "layer": chosen.layer, "head": chosen.head},
+            "next": None if is_last else ids[chosen.position + 1],
+            "way": told.way(lm, found),
+            **told.texts(lm, logits, named),
+            "history": history,
+            "settings": settings,
+            "engines": engine_table(),
+            "draw": told.drawn(run, seed),
+            "take": {"possible": run.node.depth > 0, "same": session.encoding(text).ids == ids},
+            "links": told.links(_state(settings), chosen, text),
+            "answered": st.session_state.get(_ANSWERED, 0),
+        },
+        logits.numpy(),
+        key=KEY,
+        stamp=stamp,
+        on_act=_act,
+    )
+
+
+def _remember_seed() -> int:
+    seed = link.remember("seed", 0, int)
+    if not 0 <= seed <= MAX_SEED:
+        link.replace("seed", min(max(seed, 0), MAX_SEED), seed)
+    return st.session_state["seed"]
+
+
+def _chosen(lm: LanguageModel, length: int) -> told.Chosen:
+    """Return what is followed; what does not fit this model and text is brought to the nearest that does."""
+    position = link.remember("position", None, int)
+    layer = link.remember("layer", lm.config.n_layers // 2, int)
+    head = link.remember("overview.head", told.MEAN, int)
+    if position is not None and not 0 <= position < length:
+        position = st.session_state["position"] = None
+    if not 0 <= layer < lm.config.n_layers:
+        layer = st.session_state["layer"] = min(max(layer, 0), lm.config.n_layers - 1)
+    if not told.MEAN <= head < lm.config.n_heads:
+        head = st.session_state["overview.head"] = told.MEAN
+    return told.Chosen(length - 1 if position is None else position, layer, head)
+
+
+def _way(lm: LanguageModel, ids: list[int], position: int) -> tuple[Way, int]:
+    """Return the way, followed once for each text and position, and a number that is another one for another way."""
+    key = (lm.name, tuple(ids), position)
+    last = st.session_state.get(_WAY)
+    if last is None or last[0] != key:
+        trace = session.trace(ids)
+        with session.forward_lock():
+            found = follow(lm.model, trace, position, told.window(len(ids), position))
+        last = st.session_state[_WAY] = (key, found, 1 if last is None else last[2] + 1)
+    return last[1], last[2]
+
+
+def _whole_text(lm: LanguageModel, run: GenerationRun) -> str:
+    """Return the prompt with what was drawn after it; bytes that are no characters yet are left out."""
+    drawn = b"".join(node.token for node in run.tree.path(run.node))
+    return session.prompt() + drawn.decode("utf-8", "ignore")
+
+
+def _state(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that every part's page is opened with."""
+    names = ("model", "lang", "temperature", "top_k", "top_p", "seed")
+    return {name: st.session_state[name] for name in names}
+
+
+# ---- What the reader does -------------------------------------------------------------------------------------------
+
+
+def _act(act: Any) -> None:
+    """Carry out what the scripts tell; it comes from a browser, so what does not fit is left alone."""
+    if not isinstance(act, Mapping) or not isinstance(act.get("n"), int):
+        return
+    st.session_state[_ANSWERED] = act["n"]
+    knobs.take(act.get("settings"))
+    seed, layer, head = (act.get(name) for name in ("seed", "layer", "head"))
+    if isinstance(seed, int) and 0 <= seed <= MAX_SEED:
+        st.session_state["seed"] = seed
+    if isinstance(layer, int) and isinstance(head, int):
+        st.session_state.update({"layer": layer, "overview.head": head})
+    do = _ACTS.get(str(act.get("do")))
+    if do is not None:
+        do(act)
+
+
+def _run() -> GenerationRun:
+    lm = session.language_model()
+    run = runs.current(lm, session.encoding())
+    run.settings = replace(knobs.settings(lm.config.vocab_size), seed=st.session_state["seed"])
+    return run
+
+
+def _draw(_act: Mapping[str, Any]) -> None:
+    st.session_state["position"] = None
+    _run().step()
+
+
+def _back(_act: Mapping[str, Any]) -> None:
+    run = _run()
+    st.session_state["position"] = None
+    if run.node.parent is not None:
+        run.go_to(run.node.parent)
+
+
+def _restart(_act: Mapping[str, Any]) -> None:
+    run = _run()
+    st.session_state["position"] = None
+    run.go_to(run.tree.root)
+
+
+def _choose(act: Mapping[str, Any]) -> None:
+    position = act.get("position")
+    if isinstance(position, int) and position >= 0:
+        length = len(_run().tree.ids(_run().node))
+        st.session_state["position"] = position if position < length - 1 else None
+
+
+def _take(_act: Mapping[str, Any]) -> None:
+    run = _run()
+    st.session_state["prompt"] = _whole_text(session.language_model(), run)
+    st.session_state["position"] = None
+
+
+def _open(act: Mapping[str, Any]) -> None:
+    lm, run = session.language_model(), _run()
+    chosen = _chosen(lm, len(run.tree.ids(run.node)))
+    to = told.links({}, chosen, "").get(str(act.get("part")))
+    if to is None:
+        return
+    if to["stage"] != "generation" and run.node.depth:
+        st.session_state["prompt"] = _whole_text(lm, run)  # there the longer text is the prompt; the run stays here
+    st.session_state.update(to["set"])
+    st.session_state[_OPEN] = to["stage"]
+
+
+_ACTS = {"draw": _draw, "back": _back, "restart": _restart, "choose": _choose, "take": _take, "open": _open}
+
+
+def snippet() -> str:
+    """Return the lines that follow the same way."""
+    lm = session.language_model()
+    seed = st.session_state.get("seed", 0)
+    given = ", ".join(f"{name}={value!r}" for name, value in knobs.given(knobs.settings(lm.config.vocab_size)).items())
+    return f"""
+import lmcore
+from lmcore.analysis import logit_lens
+lm = lmcore.load({lm.name!r})
+ids = lm.tokenizer.encode({session.prompt()!r}).ids
+trace = lmcore.Trace()
+logits = lm(ids, trace=trace)[-1]                        # [{lm.config.vocab_size}]
+trace["token_embedding"]                                 # [{{len(ids)}}, {lm.config.d_model}]
+trace["blocks.0.attn.pattern"][:, -1]                    # [head, key]: where the last token looks
+[int(step.top_ids[-1]) for step in logit_lens(lm.model, trace, 0, within_blocks=False)]
+result = lmcore.reshape(logits, lmcore.SamplingSettings({given}))
+lmcore.draw(result, lmcore.new_generator({seed}))
+""".replace("{len(ids)}", str(len(session.encoding().ids)))

@@ -1,0 +1,65 @@
+"""What the overview is told, against other ways to the same numbers."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+
+import lmcore
+from pages.stages.overview.told import ROWS, window
+from tests.pages.overview.page import array, logits, open_overview, told
+
+PROMPT = "The weather today is"
+
+
+@pytest.mark.parametrize("model", lmcore.builtin.names())
+def test_its_numbers_are_the_models(model: str) -> None:
+    app = open_overview(model=model, prompt=PROMPT)
+    assert not app.exception
+    shown, lm = told(app), lmcore.load(model)
+    ids = lm.tokenizer.encode(PROMPT).ids
+    trace = lmcore.Trace()
+    out = lm(ids, trace=trace)
+    assert [row["id"] for row in shown["text"]["rows"]] == ids
+    assert np.allclose(logits(app), out[-1].numpy(), atol=1e-5)
+    attention = array(shown["way"]["attention"])
+    for block in range(lm.config.n_layers):
+        assert np.allclose(attention[block], trace[f"blocks.{block}.attn.pattern"][:, -1].numpy(), atol=1e-6)
+    probs = np.exp(out[-1].double().numpy() - out[-1].double().numpy().max())
+    assert shown["way"]["lens"][-1]["p"] == pytest.approx(float(probs.max() / probs.sum()), rel=1e-4)
+    assert np.allclose(array(shown["way"]["hidden"]), trace["hidden_state"][-1].numpy(), atol=1e-5)
+
+
+def test_a_long_text_is_told_in_brief_but_for_its_last_tokens_and_nothing_of_the_attention_is_lost() -> None:
+    prompt = "The weather today is " * 40
+    shown = told(open_overview(prompt=prompt))
+    length = len(lmcore.load("small-world").tokenizer.encode(prompt).ids)
+    assert shown["text"]["earlier"] == length - ROWS and len(shown["text"]["rows"]) == ROWS
+    whole = array(shown["way"]["attention"]).sum(-1) + array(shown["way"]["before"])
+    assert np.allclose(whole, 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 11, 12, 13, 512])
+def test_the_window_holds_every_position_and_as_many_as_it_can(length: int) -> None:
+    for position in range(length):
+        shown = window(length, position)
+        assert position in shown and len(shown) == min(ROWS, length)
+        assert shown.start >= 0 and shown.stop <= length
+
+
+def test_links_lead_to_the_same_state() -> None:
+    shown = told(open_overview(prompt=PROMPT, temperature="0.7", layer="3", **{"overview.head": "1", "position": "2"}))
+    query = parse_qs(urlsplit(shown["links"]["blocks"]["href"]).query)
+    assert query["prompt"] == [PROMPT] and query["temperature"] == ["0.7"]
+    assert (query["layer"], query["head"], query["position"]) == (["3"], ["1"], ["2"])
+    assert shown["next"] == shown["text"]["rows"][3]["id"]  # the token that came after the followed one
+
+
+@pytest.mark.parametrize("values", [{"layer": "99"}, {"overview.head": "99"}, {"position": "99"}, {"seed": "-5"}])
+def test_what_does_not_fit_the_model_is_brought_to_what_does(values: dict[str, str]) -> None:
+    app = open_overview(prompt=PROMPT, **values)
+    assert not app.exception and not app.error
+    chosen = told(app)["chosen"]
+    assert 0 <= chosen["layer"] < 4 and -1 <= chosen["head"] < 4 and 0 <= chosen["position"] < 4
