@@ -157,9 +157,9 @@ def test_a_step_out_of_range_and_an_unknown_lesson_are_said() -> None:
     assert app.title[0].value == "Sampling"
 
 
-def test_the_lesson_in_the_readme_can_be_followed(tmp_path: Path) -> None:
-    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
-    (lesson,) = (block for part in readme.split("```toml\n")[1:] if "[[steps]]" in (block := part.split("```")[0]))
+def test_the_lesson_in_the_teaching_guide_can_be_followed(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[3] / ".github" / "TEACHING.md").read_text("utf-8")
+    (lesson,) = (block for part in guide.split("```toml\n")[1:] if "[[steps]]" in (block := part.split("```")[0]))
     (tmp_path / "mine.toml").write_text(lesson, "utf-8")
     (step,) = read(tmp_path / "mine.toml").steps
     lm = lmcore.load("small-world")
