@@ -261,7 +261,7 @@ def test_the_interventions_are_what_an_edited_pass_computes() -> None:
 def test_interventions_are_taken_back_undone_and_redone() -> None:
     app = run(prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
     chips = [button.label for button in app.button if "✕" in button.label]
-    assert chips == ["block 1 · head 2 ✕", "block 2 · MLP ✕", "0 ⇄ 2 swapped ✕"]
+    assert chips == ["block 1 · head 2 ✕", "block 2 · MLP ✕", "swapped 0 ⇄ 2 ✕"]
     app.button(key="switched.chip.blocks.2.mlp").click().run()
     assert app.session_state["switched"] == ["blocks.1.attn.head.2", "swap.0.2"]
     app.button(key="switched.clear").click().run()
@@ -279,7 +279,7 @@ def test_interventions_are_taken_back_undone_and_redone() -> None:
 def test_interventions_that_do_not_exist_are_left_out_and_said() -> None:
     app = run(prompt="好", **{"blocks.view": "switched", "switched": "blocks.9,<b>,swap.0.2,blocks.0"})
     assert not app.exception and app.session_state["switched"] == ["blocks.0"]
-    assert "left out: blocks.9 · <b> · swap.0.2" in told(app)
+    assert "does not have it: blocks.9 · <b> · swap.0.2" in told(app)
 
 
 def test_before_and_after_stand_side_by_side_with_the_rest() -> None:

@@ -224,13 +224,13 @@ def test_tsne_stops_when_told() -> None:
     assert not app.exception
 
 
-def test_encircled_tokens_are_listed_alone() -> None:
+def test_selected_tokens_are_listed_alone() -> None:
     app = view("map")
     some = [token_id("猫"), token_id("狗")]
     app.session_state["table.picked"] = some
     app.run()
     assert sorted(ids_of(app)) == sorted(some)
-    assert "**2 tokens encircled.**" in told(app)
+    assert "**2 tokens selected.**" in told(app)
 
 
 @pytest.mark.parametrize("colour", ["writing", "language", "part", "norm"])
@@ -345,7 +345,7 @@ def test_a_token_without_anything_before_it_is_said_to_be_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "said"),
-    [("猫", "狗", "share no token"), ("", "狗", "from 1 to 512 tokens"), ("猫" * 199, "猫" * 3, "")],
+    [("猫", "狗", "share no token"), ("", "狗", "1 to 512 tokens"), ("猫" * 199, "猫" * 3, "")],
 )
 def test_sentences_that_do_not_fit_are_said(first: str, second: str, said: str) -> None:
     app = view("sentences", **{"table.pair": "free", "table.first": first, "table.second": second})

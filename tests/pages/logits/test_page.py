@@ -183,7 +183,7 @@ def test_every_view_meets_any_prompt_and_target(view: str, prompt: str) -> None:
     if view == "text" and prompt == "好":
         assert "nothing predicts the first" in told(app)
     if view == "parts":
-        assert "#999999 is no token here" in told(app)
+        assert "#999999 is not a token here" in told(app)
 
 
 def test_next_tokens_are_numpys_softmax_by_id_beside_the_grammars_own() -> None:
@@ -308,7 +308,7 @@ def test_several_texts_are_scored_and_bad_lines_are_named() -> None:
     assert not app.exception and not app.error
     table = app.dataframe[0].value
     assert list(table["Line"]) == [1, 4]
-    assert "Line 3: one token alone" in told(app)
+    assert "Line 3: a single token" in told(app)
     lm = lmcore.load("small-world")
     texts = [line for line in TEXTS_PASTED.splitlines() if len(line) > 1]
     losses, nats = [], []

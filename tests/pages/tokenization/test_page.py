@@ -241,7 +241,7 @@ def test_the_toy_table_beside_the_models_ids() -> None:
     assert [json.loads(code.value) for code in app.code[:2]] == [[2, 3, 4, 0, 0], REFERENCE.encode("我喜欢猫").ids]
     assert "toy word-level vocabulary" in told(app)
     assert printed(app).splitlines()[0] == "toy: [2, 3, 4, 0, 0]"
-    assert "UNKs here: 1;" in told(run("whose", toy_text="我喜欢鱼"))
+    assert "There are 1 UNKs here;" in told(run("whose", toy_text="我喜欢鱼"))
 
 
 def test_of_a_large_vocabulary_some_tokens_are_drawn_and_the_most_probable_among_them() -> None:
