@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from pages.common import bar, link, presenter, share, stages
 from pages.common.server import around_the_pages
 from pages.common.text import _
 from pages.lessons import panel
+from pages.live.document import document
 
-ROOT = Path(__file__).parent
+SIDEBAR_WIDTH = 208  # pixels
 
 
 def pages() -> list[st.Page]:
     """Return the overview at "/", then the stages' pages, each at an address of its own."""
     numbered = [
-        st.Page(stages.script(name), title=f"{number} · {title}", url_path=name)
+        st.Page(stages.script(name), title=f"{number} {title}", url_path=name)
         for number, (name, title) in enumerate(stages.titles().items(), start=1)
     ]
     lessons = st.Page(stages.script("lessons"), title=_("Lessons"), url_path="lessons", icon=":material/school:")
@@ -31,20 +30,20 @@ def pages() -> list[st.Page]:
 
 def main() -> None:
     """Draw what is around the page, then the page."""
-    st.set_page_config(page_title="Language model explorer", page_icon="🔎", layout="wide")
+    st.set_page_config(page_icon="🔎", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
     link.begin()
-    st.html(ROOT / "pages" / "common" / "style.css")
     with st.sidebar:
         bar.language_switch()
         presenter.switch()
         share.show()
+        document()
     page = st.navigation(pages())
-    lesson = st.container()
+    name = _("Language model explorer")
+    st.set_page_config(page_title=f"{page.title.lstrip('0123456789 ')} · {name}")
     with st.container(key="prompt-bar"):
         bar.prompt_bar()
-        bar.notes()
-    with lesson:  # above the prompt bar, but it needs to know the model
-        waits = panel.show()
+    bar.notes()
+    waits = panel.show()
     presenter.way_out()
     if not waits:
         page.run()

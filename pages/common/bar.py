@@ -1,4 +1,4 @@
-"""What stands around every page: the prompt bar, the model picker and the language switch."""
+"""What stands around every page: the prompt, the model picker and the language switch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import torch
 
 from lmcore.loading import AvailableModel, split_dtype
 from pages.common import engines, link, session
+from pages.common.escape import whole_characters
 from pages.common.text import LANGUAGES, _, browser_language, markdown_literal, visible
+from pages.live.prompt import prompt_field
 
 EXAMPLES = (
     "今天天气",
@@ -42,42 +44,47 @@ def language_switch() -> None:
 
 
 def prompt_bar() -> None:
-    """Show the prompt, examples to choose from, and the models."""
-    link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
+    """Show the prompt, with examples to choose from, and the models, in one line."""
+    _remember_prompt()
     known = session.available_models()
     names = (*known, *engines.names())
     _remember_one_of("model", names, names[0])
-    text, examples, models = st.columns([9, 4, 5], vertical_alignment="bottom")
-    text.text_input(
-        _("Prompt"),
-        key="prompt",
-        persist_state="session",
-        autocomplete="off",
-        help=_("At most {n:,} characters, and no more tokens than the model's context.").format(
-            n=session.MAX_CHARACTERS
-        ),
-    )
-    examples.selectbox(
-        _("Examples"),
-        EXAMPLES,
-        index=None,
-        key="bar.example",
-        placeholder=_("Choose a prompt"),
-        on_change=_take_example,
-    )
+    text, models = st.columns([4, 1], vertical_alignment="center", wrap=False)
+    with text:
+        prompt_field(
+            st.session_state["prompt"],
+            EXAMPLES,
+            key="bar.prompt",
+            help=_("At most {n:,} characters, and no more tokens than the model's context.").format(
+                n=session.MAX_CHARACTERS
+            ),
+            longest=link.LONGEST,
+            restores=st.session_state["bar.restores"],
+            on_text=_take_prompt,
+        )
     models.selectbox(
         _("Model"),
         names,
         format_func=lambda name: _title(name, known),
         key="model",
+        label_visibility="collapsed",
         persist_state="session",
-        help=known[chosen].description if (chosen := st.session_state["model"]) in known else _("runs elsewhere"),
     )
     if engines.broken():
         st.text(_("The operator's list of engines could not be read. The server's log says why."))
     given = link.replaced("model")
     if given is not None:
         st.text(_("There is no model named {given}; showing {name}.").format(given=given[:60], name=names[0]))
+
+
+def _remember_prompt() -> None:
+    if "prompt" not in st.session_state:
+        st.session_state["bar.restores"] = "prompt" not in st.query_params
+    link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
+
+
+def _take_prompt(text: str) -> None:
+    st.session_state["prompt"] = whole_characters(text)
 
 
 def _title(name: str, known: Mapping[str, AvailableModel]) -> str:
@@ -120,13 +127,6 @@ def _say_rounding(ids: list[int]) -> None:
             exact=f"{exact[token]:.4f}",
         )
     )
-
-
-def _take_example() -> None:
-    chosen = st.session_state["bar.example"]
-    if chosen is not None:
-        st.session_state["prompt"] = chosen
-        st.session_state["bar.example"] = None  # so that the same example can be chosen again
 
 
 def _remember_one_of(key: str, options: tuple[str, ...], default: str) -> None:

@@ -67,6 +67,15 @@ def _visible_characters(text: str) -> str:
     return "".join(shown)
 
 
+def whole_characters(text: str) -> str:
+    """Return a text that can be sent and encoded: halves of characters become U+FFFD.
+
+    >>> whole_characters("a\\udbc0b") == "a\N{REPLACEMENT CHARACTER}b"
+    True
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def readable(text: str) -> str:
     """Return a longer text as it is read: its lines and spaces as they are, what cannot be seen made visible.
 
@@ -93,6 +102,15 @@ def markdown_literal(text: bytes | str) -> str:
     return f"{fence}{padding}{shown}{padding}{fence}" if shown else "` `"
 
 
+def markup_literal(text: str) -> str:
+    """Return `text` for HTML, between tags.
+
+    >>> markup_literal("<b>&")
+    '&lt;b&gt;&amp;'
+    """
+    return html.escape(text, quote=False)
+
+
 def plotly_literal(text: str) -> str:
     """Return `text` for a plotly title, tick, name or hover, which take a part of HTML.
 
@@ -101,4 +119,4 @@ def plotly_literal(text: str) -> str:
     >>> plotly_literal("<b>&"), plotly_literal(f"next to {visible(b' cat')}")
     ('&lt;b&gt;&amp;', 'next to ␣cat')
     """
-    return html.escape(text, quote=False)
+    return markup_literal(text)

@@ -24,6 +24,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.common.escape import whole_characters
 from pages.live.link import show_in_address
 
 _KEYS = "link.keys"  # the parameters of this run, in order
@@ -67,7 +68,7 @@ def remember(key: str, default: Any, parse: Parse = str) -> Any:
     if key not in st.session_state:
         st.session_state[key] = default
         if key in st.query_params:
-            text = st.query_params[key].encode("utf-8", "replace").decode("utf-8")
+            text = whole_characters(st.query_params[key])
             try:
                 st.session_state[key] = parse(text)
             except (ValueError, KeyError):

@@ -21,14 +21,26 @@ from pages.figures.figure import Figure
 _FORMATS = {"probability": "%.2f %%", "logit": "%.3f", "count": "localized", "number": "%.4f"}
 
 
-def header(title: str, sentence: str) -> None:
-    """Show the page's title and the one sentence that says what it shows."""
-    st.title(title, anchor=False)
-    st.markdown(sentence)
+def header(title: str, sentence: str, latex: str = "", note: str = "") -> None:
+    """Show the page's title and the one sentence that says what it shows, in one line where there is room.
+
+    Args:
+        title: of the page.
+        sentence: what it shows.
+        latex: the equation of all its views, with this model's own sizes and no text of users or models; folded.
+        note: a sentence on the equation.
+    """
+    with st.container(key="title-line", horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(title, anchor=False, width="content")
+        st.markdown(sentence)
+        if latex:
+            with st.popover(_("Equation"), type="tertiary", icon=":material/function:", key="equation"):
+                st.latex(latex)
+                st.caption(note)
 
 
 def equation(latex: str) -> None:
-    """Show the page's equation; put this model's own sizes in it, and no text of users or models."""
+    """Show a view's equation under its picture, as `header` shows the page's."""
     st.latex(latex)
 
 

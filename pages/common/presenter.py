@@ -1,8 +1,6 @@
-"""The presenter view: large type, and of each page only the picture and its controls."""
+"""The presenter view: large type, and of each page only the picture and its controls (style.css)."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import streamlit as st
 
@@ -24,8 +22,6 @@ def switch() -> None:
     st.button(
         _("Presenter view"), key="presenter.enter", icon=":material/present_to_all:", on_click=_turn, args=(True,)
     )
-    if is_on():
-        st.html(Path(__file__).with_name("presenter.css"))
 
 
 def way_out() -> None:

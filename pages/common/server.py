@@ -1,4 +1,4 @@
-"""The server around the pages: Streamlit, with headers on every answer and the scripts of the live parts."""
+"""The server around the pages: Streamlit, with headers on every answer, our style, and the live parts' scripts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from pages.common import streamlit_private
+from pages.common.first_page import FirstPage
 from pages.common.headers import SecurityHeaders
 from pages.live.part import scripts, version
 
@@ -26,7 +27,7 @@ def around_the_pages() -> dict[str, Any]:
     streamlit_private.look_for_no_older_pages()
     base = st.get_option("server.baseUrlPath").strip("/")
     live = Route(f"{'/' if base else ''}{base}/live/{{version}}/{{path:path}}", _script)
-    return {"routes": [live], "middleware": [Middleware(SecurityHeaders)], "lifespan": _sweeping}
+    return {"routes": [live], "middleware": [Middleware(SecurityHeaders), Middleware(FirstPage)], "lifespan": _sweeping}
 
 
 @contextlib.asynccontextmanager

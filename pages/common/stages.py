@@ -19,7 +19,7 @@ def titles() -> dict[str, str]:
         "logits": _("LM head and logits"),
         "sampling": _("Sampling"),
         "generation": _("Generation"),
-        "tying": _("Weight tying and parameters"),
+        "tying": _("Weight tying"),
         "training": _("Joint training"),
     }
 

@@ -6,7 +6,7 @@ same on every page that shows it: "layer", "head" and "position" follow the read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -103,6 +103,46 @@ def choice(
     )
     _say_replaced(key)
     return default if value is None else value
+
+
+def views(key: str, titles: Mapping[str, str], first: int) -> str:
+    """Show a page's views as tabs and return the chosen one's name.
+
+    Args:
+        key: the value's name.
+        titles: the views by name, in order; a first visit sees the first of them.
+        first: how many are tabs; the others stand in a menu behind them, but for the one that is looked at.
+    """
+    names = list(titles)
+    _remember_option(key, names, names[0])
+    chosen = st.session_state[key]
+    tabs = [name for name in names if name in names[:first] or name == chosen]
+    with st.container(key="views", horizontal=True, vertical_alignment="center", gap="small"):
+        st.segmented_control(
+            _("View"),
+            tabs,
+            format_func=titles.__getitem__,
+            key=key,
+            required=True,
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        more = [name for name in names if name not in tabs]
+        if more:
+            with st.popover(
+                _("More"), type="tertiary", key=f"{key}.more.{chosen}"
+            ):  # a new one, closed, after a choice
+                for name in more:
+                    st.button(
+                        titles[name],
+                        key=f"{key}.more.{name}",
+                        type="tertiary",
+                        width="stretch",
+                        on_click=st.session_state.update,
+                        args=({key: name},),
+                    )
+    _say_replaced(key)
+    return chosen
 
 
 def toggle(key: str, label: str, default: bool = False, *, help: str | None = None) -> bool:

@@ -104,12 +104,13 @@ def browser() -> Iterator[Browser]:
     """Start Chromium; skip, or fail under CI, when there is none."""
     expect.set_options(timeout=30_000)  # a busy machine may take its time: what is asked is that it comes, not when
     with sync_playwright() as playwright:
-        running = _launch(playwright)
+        running = launch(playwright)
         yield running
         running.close()
 
 
-def _launch(playwright: Playwright) -> Browser:
+def launch(playwright: Playwright) -> Browser:
+    """Start the Chromium of the system, else Playwright's own."""
     system = next((path for path in map(shutil.which, BROWSERS) if path), None)
     try:
         return playwright.chromium.launch(executable_path=system, args=FLAGS)

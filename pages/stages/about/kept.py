@@ -34,7 +34,7 @@ def show() -> None:
         _(
             "**In the address.** The prompt and the settings are part of the page's address. So they are in "
             "your browser's history, and in the log of a proxy if the network has one. Anyone with the link "
-            "can see them. Texts too long for an address stay in the session."
+            "can see them. Texts too long for an address stay in the session and in the browser's tab."
         )
     )
     st.markdown(

@@ -30,11 +30,11 @@ def current_position(length: int) -> int:
     return length - 1 if position is None else min(max(position, 0), length - 1)
 
 
-def show_pass(lm: LanguageModel, found: Encoding, view: str) -> tuple[int, int]:
-    """Show a view of the traced pass, its controls beside it; return the block and the head it is about."""
+def show_pass(lm: LanguageModel, found: Encoding, view: str) -> None:
+    """Show a view of the traced pass, its controls beside it, the diagram and the equations below."""
     trace, length = session.trace(), len(found.ids)
-    explanation = st.container()
     controls, picture = page.workbench()
+    map_place, explanation = st.container(), st.container()
     with controls:
         layer = widgets.layer_picker()
         head = widgets.head_picker() if view in OF_A_HEAD else 0
@@ -52,6 +52,8 @@ def show_pass(lm: LanguageModel, found: Encoding, view: str) -> tuple[int, int]:
         count = mlp.count_picker(chosen) if view == "mlp" else 0
         tensor = tensors.pick(chosen) if view == "tensors" else ("", 0, 0)
 
+    with map_place:
+        show_map(lm, found, view, layer, head)
     equations = {"attention": attention.equations, "residual": residual.equations, "mlp": mlp.equations}
     with explanation:
         for latex in equations[view](chosen) if view in equations else ():
@@ -84,11 +86,21 @@ def show_pass(lm: LanguageModel, found: Encoding, view: str) -> tuple[int, int]:
             tensors.show(chosen, *tensor)
         tensors.table(chosen)
         page.snippet(tensors.snippet(chosen, tensor[0]))
-    return layer, head
+
+
+def show_map(lm: LanguageModel, found: Encoding, view: str, layer: int, head: int) -> None:
+    """Show the model as a diagram, in which a block, a head or a part can be chosen."""
+    title = _("Block {i} of {name}").format(i=layer, name=lm.name)
+    model_map(
+        diagram(lm.config, len(found.ids), layer, head if view in OF_A_HEAD else None, view, title),
+        key="model-map",
+        label=_("The model with its sizes; choose a block, a head or a part"),
+        on_choose=choose,
+    )
 
 
 def show() -> None:
-    """Show the model as a diagram, and of it what the reader looks at."""
+    """Show what the reader looks at, and the model as a diagram."""
     found, lm = session.require_tokens(), session.language_model()
     titles = (
         _("Attention"),
@@ -100,12 +112,13 @@ def show() -> None:
         _("All tensors"),
     )
     names = dict(zip(VIEWS, titles, strict=True))
-    map_place = st.container()
-    view = widgets.choice("blocks.view", _("Look at"), VIEWS, "attention", format_func=names.__getitem__)
-    layer, head = min(max(link.remember("layer", 0, int), 0), lm.config.n_layers - 1), 0
+    view = widgets.views("blocks.view", names, 4)
+    if view not in ("switched", "context"):
+        show_pass(lm, found, view)
+        return
     if view == "switched":
         interventions.show(lm, found)
-    elif view == "context":
+    else:
         st.markdown(
             _(
                 "One token in two sentences: its row of the table is the same. Attention makes the two vectors "
@@ -113,17 +126,7 @@ def show() -> None:
             )
         )
         sentences.show(lm)
-    else:
-        layer, head = show_pass(lm, found, view)
-
-    with map_place:
-        title = _("Block {i} of {name}").format(i=layer, name=lm.name)
-        model_map(
-            diagram(lm.config, len(found.ids), layer, head if view in OF_A_HEAD else None, view, title),
-            key="model-map",
-            label=_("The model with its sizes; choose a block, a head or a part"),
-            on_choose=choose,
-        )
+    show_map(lm, found, view, min(max(link.remember("layer", 0, int), 0), lm.config.n_layers - 1), 0)
 
 
 page.header(

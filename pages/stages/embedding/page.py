@@ -28,7 +28,7 @@ titles = {
 
 def show() -> None:
     """Show the view that the reader looks at."""
-    view = widgets.choice("table.view", _("View"), list(VIEWS), "lookup", format_func=titles.__getitem__)
+    view = widgets.views("table.view", titles, 4)
     VIEWS[view](session.language_model())
 
 
@@ -40,11 +40,9 @@ page.header(
         "Each token id selects one row of a learned table: everything the model knows about the token without its "
         "context."
     ),
-)
-page.equation(
     r"\begin{gathered} X = E[\mathrm{ids}] = \mathrm{onehot}(\mathrm{ids})\,E \\ "
     rf"\underbrace{{[S, {width}]}}_{{X}} = \underbrace{{[S, {rows}]}}_{{\mathrm{{onehot}}}} \times "
-    rf"\underbrace{{[{rows}, {width}]}}_{{E}} \end{{gathered}}"
+    rf"\underbrace{{[{rows}, {width}]}}_{{E}} \end{{gathered}}",
 )
 link.fragment(show)
 page.try_next(

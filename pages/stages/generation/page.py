@@ -20,7 +20,7 @@ def show() -> None:
     """Show the view that the reader looks at."""
     lm, prompt = session.language_model(), session.require_tokens()
     run = runs.current(lm, prompt)
-    view = widgets.choice("generation.view", _("View"), list(titles), "write", format_func=titles.__getitem__)
+    view = widgets.views("generation.view", titles, 3)
     if view == "write":
         writing.show(lm, prompt, run)
     elif view == "search":
@@ -40,10 +40,8 @@ config = session.language_model().config
 page.header(
     _("Generation"),
     _("The model gives a distribution, one token is drawn from it and appended, and the longer text is read again."),
-)
-page.equation(
     rf"t_{{n+1}} \sim \mathrm{{reshape}}\big(\mathrm{{LM}}(t_1, \dots, t_n)_n\big), \qquad "
-    rf"\mathrm{{LM}}(\cdot)_n \in \mathbb{{R}}^{{{config.vocab_size}}}, \qquad n \le {config.context_length}"
+    rf"\mathrm{{LM}}(\cdot)_n \in \mathbb{{R}}^{{{config.vocab_size}}}, \qquad n \le {config.context_length}",
 )
 link.fragment(show)
 known = session.available_models()

@@ -24,8 +24,8 @@ def show_prompt(found: Encoding, lm: LanguageModel, view: str) -> None:
     if view in ("dot", "lens", "parts"):
         session.trace()  # its pass gives the logits too
     logits = session.logits()
-    explanation = st.container()
     controls, picture = page.workbench()
+    explanation = st.container()
     with controls:
         uniform = math.log2(lm.config.vocab_size)
         scores = scores_of(lm, found, logits)
@@ -88,7 +88,7 @@ def show_prompt(found: Encoding, lm: LanguageModel, view: str) -> None:
 def show() -> None:
     """Show the view that the reader looks at."""
     found, lm = session.require_tokens(), session.language_model()
-    view = widgets.choice("logits.view", _("Look at"), VIEWS, "next", format_func=titles.__getitem__)
+    view = widgets.views("logits.view", titles, 4)
     if view == "several":
         several.show(lm)
     else:
@@ -98,21 +98,19 @@ def show() -> None:
 if (served := engines.chosen()) is not None:
     engine.show(served)
     link.stop()
-page.header(
-    _("LM head and logits"),
-    _("The head turns the hidden state at each position into one number for every token of the vocabulary: its logit."),
-)
-length, config = len(session.require_tokens().ids), session.language_model().config
+config = session.language_model().config
 transposed = r"=E^{\top}" if config.tie_embeddings else ""
-page.equation(
-    rf"\underset{{[{length},\,{config.vocab_size}]}}{{\mathrm{{logits}}}} = "
-    rf"\underset{{[{length},\,{config.d_model}]}}{{H}}\;\underset{{[{config.d_model},\,{config.vocab_size}]}}{{W{transposed}}}"
-    + (rf" + \underset{{[{config.vocab_size}]}}{{b}}" if config.head_bias else "")
-)
 n_numbers = f"{config.d_model * config.vocab_size:,}"
 tied = _("W has {n} numbers: it is the embedding table E, used a second time.")
 untied = _("W has {n} numbers of its own; it is not tied to the embedding table.")
-st.caption((tied if config.tie_embeddings else untied).format(n=n_numbers))
+page.header(
+    _("LM head and logits"),
+    _("The head turns the hidden state at each position into one number for every token of the vocabulary: its logit."),
+    rf"\underset{{[S,\,{config.vocab_size}]}}{{\mathrm{{logits}}}} = "
+    rf"\underset{{[S,\,{config.d_model}]}}{{H}}\;\underset{{[{config.d_model},\,{config.vocab_size}]}}{{W{transposed}}}"
+    + (rf" + \underset{{[{config.vocab_size}]}}{{b}}" if config.head_bias else ""),
+    (tied if config.tie_embeddings else untied).format(n=n_numbers),
+)
 link.fragment(show)
 page.try_next(
     page.Suggestion(

@@ -98,11 +98,6 @@ def _surprise(chosen: Chosen, scores: Scores) -> None:
         )
     elif truth is not None:
         other.caption(_("The grammar cannot generate this text: its probability is 0 and its perplexity infinite."))
-    page.equation(
-        rf"\begin{{gathered}}\mathrm{{loss}} = \frac{{1}}{{{len(scores.nats)}}}\sum_{{i=1}}^{{{len(scores.nats)}}} "
-        r"-\ln P(t_i \mid t_0 \ldots t_{i-1}) = "
-        rf"{scores.loss:.4f}\\ \mathrm{{perplexity}} = e^{{\mathrm{{loss}}}} = {scores.perplexity:.3f}\end{{gathered}}"
-    )
     page.figure(
         figures.surprisal(
             chosen.labels[1:],
@@ -113,6 +108,11 @@ def _surprise(chosen: Chosen, scores: Scores) -> None:
         ),
         "surprisal",
         _("Bars: the surprisal of each actual token, in bits, with the value for the grammar where it is known."),
+    )
+    page.equation(
+        rf"\begin{{gathered}}\mathrm{{loss}} = \frac{{1}}{{{len(scores.nats)}}}\sum_{{i=1}}^{{{len(scores.nats)}}} "
+        r"-\ln P(t_i \mid t_0 \ldots t_{i-1}) = "
+        rf"{scores.loss:.4f}\\ \mathrm{{perplexity}} = e^{{\mathrm{{loss}}}} = {scores.perplexity:.3f}\end{{gathered}}"
     )
 
 

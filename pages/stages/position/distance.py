@@ -60,7 +60,6 @@ class Distances:
 
 def show() -> None:
     """Draw the view."""
-    page.equation(r"\bar a_h(d) = \frac{1}{S - d} \sum_{q=d}^{S-1} a_h(q, q - d)")
     controls, picture = page.workbench()
     chosen = session.model_name()
     with controls:
@@ -112,6 +111,7 @@ def show() -> None:
             "position-distance",
             _("Mean attention weight against the distance between query and key, one line for each encoding."),
         )
+    page.equation(r"\bar a_h(d) = \frac{1}{S - d} \sum_{q=d}^{S-1} a_h(q, q - d)")
     shown = chosen if chosen in found else built_in_models()["rope"]
     _tell_heads(shown, found[shown], min(layer, len(found[shown].weights) - 1), even, logarithmic, titles)
     page.numbers_table(

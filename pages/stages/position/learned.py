@@ -43,7 +43,6 @@ def show() -> None:
     cosines = similarity(weights, cosine=True).numpy()
     labels = [str(position) for position in range(length)]
     with picture:
-        page.equation(rf"X = E[\mathrm{{ids}}] + P[0..S-1], \qquad P \in \mathbb{{R}}^{{{length} \times {width}}}")
         page.figure(
             figures.table(
                 weights, chosen=place, row_title=_("position"), column_title=_("dimension"), value_title=_("value")
@@ -51,6 +50,7 @@ def show() -> None:
             "position-learned",
             _("The learned table, one row a position; the chosen row is outlined."),
         )
+        page.equation(rf"X = E[\mathrm{{ids}}] + P[0..S-1], \qquad P \in \mathbb{{R}}^{{{length} \times {width}}}")
     left, right = st.columns(2)
     with left:
         chart = theme.heatmap(

@@ -56,10 +56,6 @@ def grammar_measure() -> Measure:
 def show() -> None:
     """Draw the view."""
     trained = trained_length()
-    page.equation(
-        r"\begin{aligned} \mathrm{excess}_i = &-\ln P_{\mathrm{model}}(t_{i+1} \mid t_{\le i}) \\ "
-        r"&+ \ln P_{\mathrm{grammar}}(t_{i+1} \mid t_{\le i}) \end{aligned}"
-    )
     controls, picture = page.workbench()
     with controls:
         n_windows = widgets.select("position.windows", _("Windows of held-out text"), [16, 32, 64, _MOST_WINDOWS], 16)
@@ -76,6 +72,10 @@ def show() -> None:
     with picture:
         alive = run.running
         st.fragment(_watch, run_every=_REFRESH if alive else None)(run, width, trained, logarithmic, alive)
+    page.equation(
+        r"\begin{aligned} \mathrm{excess}_i = &-\ln P_{\mathrm{model}}(t_{i+1} \mid t_{\le i}) \\ "
+        r"&+ \ln P_{\mathrm{grammar}}(t_{i+1} \mid t_{\le i}) \end{aligned}"
+    )
     if not run.running:
         _numbers(run, width, trained)
     page.snippet(

@@ -46,10 +46,6 @@ for name in {names}:
 def show() -> None:
     """Draw the view."""
     vocab_size = lmcore.builtin.tokenizer().vocab_size
-    page.equation(
-        rf"\mathrm{{TV}} = \tfrac12 \sum_{{t=1}}^{{{vocab_size}}} "
-        r"\left| P(t \mid \text{A}) - P(t \mid \text{B}) \right|"
-    )
     controls, picture = page.workbench()
     with controls:
         first, second, exchanged = _choose_pair()
@@ -87,6 +83,10 @@ def show() -> None:
                 "training, not from the position encoding."
             )
         )
+    page.equation(
+        rf"\mathrm{{TV}} = \tfrac12 \sum_{{t=1}}^{{{vocab_size}}} "
+        r"\left| P(t \mid \text{A}) - P(t \mid \text{B}) \right|"
+    )
     _tell_stages(stages, same_tokens=sorted(first) == sorted(second))
     _tell_differences(probs, grammar)
     _tell_distributions(names.get(shown, shown), *(probs | others)[shown])

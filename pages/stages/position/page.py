@@ -34,7 +34,7 @@ titles = {
 
 def show() -> None:
     """Show the view that the reader looks at."""
-    VIEWS[widgets.choice("position.view", _("View"), list(VIEWS), "order", format_func=titles.__getitem__)]()
+    VIEWS[widgets.views("position.view", titles, 5)]()
 
 
 page.header(

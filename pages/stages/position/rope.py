@@ -48,8 +48,8 @@ def show() -> None:
     config = session.language_model(name).config
     tokens, ids = tokens_of(name)
     n_pairs = config.d_head // 2
-    equation = st.container()  # above the controls, though it shows the block's base
     controls, picture = page.workbench()
+    equation = st.container()
     with controls:
         query = min(widgets.position_picker(label=_("Query: choose a token")), len(ids) - 1)
         key = widgets.slider("position.key", _("Key position"), 0, query, 0)

@@ -41,8 +41,8 @@ def show() -> None:
     name = model_with("rope")
     config = session.language_model(name).config
     d_head, base, n_pairs = config.d_head, config.rope_base, config.d_head // 2
-    equation = st.container()  # above the controls, though it is the chosen scaling's
     controls, picture = page.workbench()
+    equation = st.container()
     with controls:
         kind = widgets.select("position.scaling", _("Scaling"), KINDS, "yarn", format_func=_titles().__getitem__)
         factor = widgets.slider("position.factor", _("Factor"), 1.0, 32.0, 4.0, step=0.5)

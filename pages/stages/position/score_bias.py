@@ -66,7 +66,6 @@ def show_alibi() -> None:
     slopes = alibi_slopes(n_heads)
     distance = torch.arange(length)
     with picture:
-        page.equation(r"s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} - m_h\,(q - k)")
         chart = theme.lines(
             distance,
             {
@@ -83,6 +82,7 @@ def show_alibi() -> None:
             "position-alibi",
             _("What ALiBi adds to the score at each distance: a straight line for each head, some steep, some flat."),
         )
+        page.equation(r"s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} - m_h\,(q - k)")
     page.figure(
         comparison.slopes(
             slopes,
@@ -122,10 +122,6 @@ def show_relative() -> None:
     own = relative_bucket(distance, config.relative_buckets, config.relative_max_distance)
     learned = lm.model.position.weight.detach()[own]  # [distance, head]
     with picture:
-        page.equation(
-            r"\begin{gathered} s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} + b_h[\mathrm{bucket}(q - k)] \\ "
-            rf"b \in \mathbb{{R}}^{{{config.relative_buckets} \times {config.n_heads}}} \end{{gathered}}"
-        )
         for key, series, title, alt in (
             (
                 "position-buckets",
@@ -146,6 +142,10 @@ def show_relative() -> None:
             chart = theme.lines(distance, series, x_title=_("distance query − key (tokens)"), y_title=title, height=330)
             chart.update_traces(line_shape="hv")  # a bucket is one number for several distances
             page.figure(chart, key, alt)
+        page.equation(
+            r"\begin{gathered} s_{hqk} = \frac{q\cdot k}{\sqrt{d_{head}}} + b_h[\mathrm{bucket}(q - k)] \\ "
+            rf"b \in \mathbb{{R}}^{{{config.relative_buckets} \times {config.n_heads}}} \end{{gathered}}"
+        )
     head = st.session_state.get("head", 0)
     page.numbers_table(
         pd.DataFrame(

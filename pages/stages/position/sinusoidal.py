@@ -31,8 +31,8 @@ print(similarity(table)[{place}])                      # dot products with it: t
 def show() -> None:
     """Draw the view."""
     config = lmcore.builtin.configs()[model_with("sinusoidal")]
-    equation = st.container()  # above the controls, though it shows their values
     controls, picture = page.workbench()
+    equation = st.container()
     with controls:
         d_model = widgets.slider("position.d_model", "d_model", 2, 256, config.d_model)
         base = float(widgets.select("position.base", _("Base"), [100, 1_000, 10_000, 100_000, 1_000_000], 10_000))

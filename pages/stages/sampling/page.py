@@ -34,12 +34,6 @@ def show() -> None:
     source = replace(source, history=edited.history, history_code=edited.code)
     vocab_size = len(source.logits)
     settings = knobs.settings(vocab_size)
-    page.equation(
-        # A narrow page breaks the line between what stands in braces.
-        r"{p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}}, \qquad \allowbreak {"
-        + rf"V = {vocab_size:,}".replace(",", "{,}")
-        + rf"}}, \quad \allowbreak {{T = {settings.temperature:g}}}"
-    )
     sampling_lab(
         source.logits,
         source.token,
@@ -47,6 +41,12 @@ def show() -> None:
         key="sampling_lab",
         history=source.history,
         on_settings=knobs.take,
+    )
+    page.equation(
+        # A narrow page breaks the line between what stands in braces.
+        r"{p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}}, \qquad \allowbreak {"
+        + rf"V = {vocab_size:,}".replace(",", "{,}")
+        + rf"}}, \quad \allowbreak {{T = {settings.temperature:g}}}"
     )
     if served is None and st.session_state["source"] == "worked":
         worked.show()

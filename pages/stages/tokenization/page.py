@@ -30,20 +30,13 @@ titles = {
 
 def show() -> None:
     """Show the view that the reader looks at."""
-    view = widgets.choice("tokenization.view", _("View"), list(VIEWS), "tokens", format_func=titles.__getitem__)
+    view = widgets.views("tokenization.view", titles, 4)
     VIEWS[view](session.language_model())
 
 
 if (served := engines.chosen()) is not None:
     engine.show(served)
     link.stop()
-page.header(
-    _("Tokenization"),
-    _(
-        "A tokenizer splits the bytes of the text into pieces from its vocabulary. The model receives only the "
-        "ids of these pieces."
-    ),
-)
 tokenizer = session.language_model().tokenizer
 text = _("text")
 parts = {
@@ -52,12 +45,17 @@ parts = {
     _("merges"): len(tokenizer.merges),
 }
 made_of = " + ".join(rf"\underbrace{{{n}}}_{{\text{{{name}}}}}" for name, n in parts.items())
-page.equation(
+page.header(
+    _("Tokenization"),
+    _(
+        "A tokenizer splits the bytes of the text into pieces from its vocabulary. The model receives only the "
+        "ids of these pieces."
+    ),
     rf"\text{{{text}}} \longrightarrow \text{{UTF-8}} \longrightarrow (t_1, \dots, t_S), \qquad "
     r"t_i \in \{0, \dots, V-1\}, \qquad V = "
     # Other makers' vocabularies need not be a sum of these: some merges make the same token, some tokens have none.
     + (f"{made_of} = " if sum(parts.values()) == tokenizer.vocab_size else "")
-    + f"{tokenizer.vocab_size}"
+    + f"{tokenizer.vocab_size}",
 )
 link.fragment(show)
 page.try_next(

@@ -24,7 +24,7 @@ titles = {
 
 def show() -> None:
     """Show the view that the reader looks at."""
-    VIEWS[widgets.choice("training.view", _("View"), list(VIEWS), "records", format_func=titles.__getitem__)]()
+    VIEWS[widgets.views("training.view", titles, 3)]()
 
 
 page.header(
@@ -33,10 +33,8 @@ page.header(
         "One loss, one backward pass, one step for all parameters at once: this is end-to-end (joint) training. No "
         "part is trained separately."
     ),
-)
-page.equation(
     r"\begin{gathered} L = -\frac1n \sum_{i=1}^{n} \ln P(t_{i+1} \mid t_1 \ldots t_i) \\ "
-    r"\theta \leftarrow \theta - \eta\,\nabla L \\ L(\theta - \eta g) = L - \eta\,|g|^2 + o(\eta) \end{gathered}"
+    r"\theta \leftarrow \theta - \eta\,\nabla L \\ L(\theta - \eta g) = L - \eta\,|g|^2 + o(\eta) \end{gathered}",
 )
 link.fragment(show)
 page.try_next(

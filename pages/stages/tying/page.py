@@ -26,7 +26,7 @@ titles = {
 
 def show() -> None:
     """Show the view that the reader looks at."""
-    view = widgets.choice("tying.view", _("View"), list(VIEWS), "storage", format_func=titles.__getitem__)
+    view = widgets.views("tying.view", titles, 3)
     VIEWS[view](session.language_model())
 
 
@@ -36,11 +36,9 @@ relation = "=" if config.tie_embeddings else r"\neq"
 page.header(
     _("Weight tying and parameters"),
     _("The table that turns ids into vectors can also turn vectors into logits: it is stored once and used twice."),
-)
-page.equation(
     rf"\begin{{gathered}} X = E[\mathrm{{ids}}], \quad \mathrm{{logits}} = H\,W, \quad W {relation} E^{{\top}} \\ "
     rf"\underbrace{{[S, {rows}]}}_{{\mathrm{{logits}}}} = \underbrace{{[S, {width}]}}_{{H}} \times "
-    rf"\underbrace{{[{width}, {rows}]}}_{{W}} \end{{gathered}}"
+    rf"\underbrace{{[{width}, {rows}]}}_{{W}} \end{{gathered}}",
 )
 link.fragment(show)
 page.try_next(

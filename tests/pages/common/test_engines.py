@@ -289,7 +289,8 @@ def test_each_fault_is_one_sentence_and_the_page_recovers(behaviour, served, fau
     name = "Hasty" if fault == "slow" else "Tiny"
     app = open_page("sampling", lang=lang, model=name, prompt=PROMPT)
     behaviour.fault = fault
-    app.text_input(key="prompt").set_value("The king").run()
+    app.session_state["prompt"] = "The king"
+    app.run()
     expected = translations(lang).gettext(sentence).format(name=f"**{name}**", seconds="2")
     assert [error.value for error in app.error] == [expected]
     assert not app.exception and app.session_state["prompt"] == "The king"

@@ -109,7 +109,8 @@ def test_presets_set_the_knobs_and_show_which_is_on() -> None:
 def test_generations_of_other_prompts_are_kept_and_come_back() -> None:
     app = press(run(), "run")
     ids = app.dataframe[-1].value["id"].tolist()
-    app.text_input(key="prompt").set_value("I like").run()
+    app.session_state["prompt"] = "I like"
+    app.run()
     assert current(clean(app)).node.depth == 0
     press(app, "step")
     go_to(app, "tokenization")
@@ -117,7 +118,7 @@ def test_generations_of_other_prompts_are_kept_and_come_back() -> None:
     assert current(app).node.depth == 1
     assert f"{len(ids)} tokens" in app.button(key="generation.earlier.0").label
     app.button(key="generation.earlier.0").click().run()
-    assert app.text_input(key="prompt").value == PROMPT
+    assert app.session_state["prompt"] == PROMPT
     assert clean(app).dataframe[-1].value["id"].tolist() == ids
 
 

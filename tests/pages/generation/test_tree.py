@@ -55,7 +55,7 @@ def test_a_saved_tree_is_opened_by_another_session() -> None:
     opened(other, text)
     clean(other)
     again = current(other)
-    assert other.text_input(key="prompt").value == PROMPT
+    assert other.session_state["prompt"] == PROMPT
     assert [again.tree.ids(node) for node in again.tree.nodes()] == [run_.tree.ids(n) for n in run_.tree.nodes()]
     assert again.tree.ids(again.node) == run_.tree.ids(run_.node)
     assert other.dataframe[-1].value["probability"].tolist() == pytest.approx(
@@ -72,7 +72,7 @@ def test_a_file_that_does_not_fit_is_refused_and_nothing_changes(lang: str) -> N
     assert not app.exception and saved(app) == before
     refused = next(code.value for code in app.code if code.value.startswith("This file cannot be opened"))
     assert "<img src=x onerror=alert(1)>" in refused and "small-world" in refused
-    assert app.text_input(key="prompt").value == PROMPT
+    assert app.session_state["prompt"] == PROMPT
 
 
 def test_a_file_made_with_other_weights_is_said_to_be() -> None:

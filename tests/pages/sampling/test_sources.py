@@ -38,7 +38,8 @@ def test_the_history_can_be_edited_and_put_back() -> None:
 def test_an_edited_history_belongs_to_its_prompt_and_comes_with_a_link() -> None:
     app = run(prompt="小明喜欢小红", history_out="0,1", history_added="7")
     assert parts(app, "sampling")[2]["history"]["generated"] == [7]
-    app.text_input(key="prompt").set_value("我喜欢").run()
+    app.session_state["prompt"] = "我喜欢"
+    app.run()
     ids = list(lmcore.load("small-world").tokenizer.encode("我喜欢").ids)
     assert parts(app, "sampling")[2]["history"] == {"prompt": ids, "generated": []}
 

@@ -1,0 +1,154 @@
+"""What is on the first screen of every page and view: `python -m tests.bench.first_screen [page ...]`.
+
+In four sizes, from the address and without scrolling: where the main controls and the main picture begin and end, in
+pixels from the top of the window, and whether they fit. On a laptop the whole picture fits, or 350 pixels of a tall
+one; in the presenter view the whole of it; on a phone it begins by 400 and a control is in reach.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.conftest import Server, launch, settle
+from tests.browser.views import VIEWS, address
+
+
+@dataclass(frozen=True)
+class Size:
+    """A window, and what has to be in it.
+
+    Attributes:
+        name: for the table.
+        width, height: of the window, in pixels.
+        presenter: whether the presenter view is on.
+    """
+
+    name: str
+    width: int
+    height: int
+    presenter: bool = False
+
+
+LAPTOP = Size("laptop", 1366, 768)
+PROJECTOR = Size("projector", 1280, 720, presenter=True)
+LARGE = Size("large", 1920, 1080, presenter=True)
+PHONE = Size("phone", 390, 844)
+SIZES = (LAPTOP, PROJECTOR, LARGE, PHONE)
+TALL = 350  # pixels of a tall picture that are enough on a laptop
+BEGINS_BY = 400  # on a phone
+WITHOUT_PICTURE = {"lessons", "about"}  # pages of text
+
+# The first picture of the page and the controls before or beside it: [top, bottom] each, or null.
+_MEASURE = """() => {
+  const main = document.querySelector("[data-testid=stMainBlockContainer]");
+  const seen = (element) => element.checkVisibility({ visibilityProperty: true });
+  const box = (element) => element.getBoundingClientRect();
+  const isInBar = (element) => element.closest(".st-key-prompt-bar, .st-key-presenter-leave, .st-key-lesson");
+  const inside = (element) => element.querySelector(".stBidiComponent")?.shadowRoot ?? element;
+  const all = (selector) => [...main.querySelectorAll(selector)].filter((e) => seen(e) && !isInBar(e));
+  const pictures = all(".stPlotlyChart, .stBidiComponent, .stDataFrame, .stTable, .stCode, .stMetric")
+    .filter((e) => box(e).height >= (e.matches(".stPlotlyChart, .stBidiComponent") ? 100 : 60));
+  const large = pictures.filter((e) => e.matches(".stPlotlyChart, .stBidiComponent"));
+  const picture = large[0] ?? pictures[0];
+  const controls = all(
+    ".stSlider, .stSelectbox, .stButtonGroup, .stNumberInput, .stTextInput, .stTextArea, .stCheckbox, " +
+    ".stMultiSelect, .stRadio, .stButton, .stBidiComponent"
+  ).filter((e) => e !== picture && box(e).height > 1 && !e.closest("details:not([open])"));
+  if (!picture) return { picture: null, controls: null };
+  const { top, bottom, left } = box(picture);
+  const near = controls.filter((e) => box(e).top < top + 8 || (box(e).right <= left && box(e).top < bottom));
+  const edges = near.map((e) => [box(e).top, box(e).bottom]);
+  return {
+    picture: [top, bottom],
+    controls: edges.length ? [Math.min(...edges.map((e) => e[0])), Math.max(...edges.map((e) => e[1]))] : null,
+  };
+}"""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where things are, [top, bottom] in pixels; None when there are none."""
+
+    picture: tuple[float, float] | None
+    controls: tuple[float, float] | None
+
+    def misses(self, size: Size, page: str) -> list[str]:
+        """Return what is not where it has to be; nothing when all is."""
+        found = []
+        if self.picture is None:
+            return [] if page in WITHOUT_PICTURE else ["no picture"]
+        top, bottom = self.picture
+        if size is PHONE:
+            if top > BEGINS_BY:
+                found.append("picture begins too low")
+            if self.controls and self.controls[0] > size.height - 40:
+                found.append("no control in reach")
+            return found
+        if bottom > size.height + 1 and (size.presenter or size.height - top < TALL):
+            found.append("picture is cut")
+        if self.controls and self.controls[1] > size.height + 1:
+            found.append("controls are cut")
+        return found
+
+
+def measured(page: Page) -> Screen:
+    """Return where things are once they stay where they are."""
+    before: Any = None
+    for _ in range(40):
+        now = page.evaluate(_MEASURE)
+        if now == before and now["picture"]:
+            break
+        before = now
+        page.wait_for_timeout(250)
+    return Screen(*(None if now[key] is None else tuple(now[key]) for key in ("picture", "controls")))
+
+
+def screens(
+    browser: Browser, url: str, size: Size, names: list[str], lang: str = "en"
+) -> Iterator[tuple[str, str, Screen]]:
+    """Yield each view of these pages with what is measured on its first screen."""
+    context = browser.new_context(
+        viewport={"width": size.width, "height": size.height}, has_touch=size is PHONE, locale="en-US"
+    )
+    context.set_default_timeout(120_000)
+    page = context.new_page()
+    for name in names:
+        for view in VIEWS[name][1]:
+            state = {"present": "1"} if size.presenter else {}
+            page.goto(url + address(name, view, lang=lang, **state))
+            settle(page)
+            yield name, view, measured(page)
+    context.close()
+
+
+def main() -> None:
+    """Print the table."""
+    names = sys.argv[1:] or list(VIEWS)
+    n_missed = 0
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        server, browser = Server("app.py", Path(folder) / "log.txt"), launch(playwright)
+        try:
+            for size in SIZES:
+                print(f"\n{size.name} {size.width} x {size.height}")
+                print(f"{'page':14}{'view':14}{'controls':>14}{'picture':>14}  ")
+                for name, view, screen in screens(browser, server.url, size, names):
+                    misses = screen.misses(size, name)
+                    n_missed += bool(misses)
+                    spans = (screen.controls, screen.picture)
+                    edges = [f"{span[0]:.0f}-{span[1]:.0f}" if span else "-" for span in spans]
+                    print(f"{name:14}{view:14}{edges[0]:>14}{edges[1]:>14}  {', '.join(misses)}", flush=True)
+        finally:
+            browser.close()
+            server.stop()
+    print(f"\n{n_missed} missed")
+
+
+if __name__ == "__main__":
+    main()
