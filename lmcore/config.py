@@ -207,6 +207,11 @@ class ModelConfig:
                 )
 
     @property
+    def score_scale(self) -> float:
+        """What attention multiplies q·k by: `attention_scale`, or 1 / sqrt(d_head) where that is None."""
+        return 1 / math.sqrt(self.d_head) if self.attention_scale is None else self.attention_scale
+
+    @property
     def n_local_layers(self) -> int:
         """Blocks that see a sliding window only."""
         return len(self.local_layers)

@@ -15,6 +15,43 @@ from lmcore.tokenizer import Tokenizer
 from lmcore.trace import Edit, Trace
 
 
+def as_ids(ids: Sequence[int] | Tensor) -> Tensor:
+    """Return token ids as int64 [S] or [B, S].
+
+    Raises:
+        TypeError: for text and other things that are no ids.
+        ValueError: for texts of different lengths in one batch.
+
+    >>> as_ids([3, 1, 4])
+    tensor([3, 1, 4])
+    """
+    if isinstance(ids, (str, bytes)):
+        raise TypeError("ids is text; give token ids: lm.tokenizer.encode(text).ids")
+    if isinstance(ids, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in ids):
+        lengths = sorted({len(row) for row in ids})
+        if len(lengths) > 1:
+            raise ValueError(
+                f"ids holds texts of {', '.join(map(str, lengths[:-1]))} and {lengths[-1]} tokens; "
+                "a batch is texts of one length: run these one at a time."
+            )
+    try:
+        given = torch.as_tensor(ids)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(
+            f"ids must be whole numbers, as in lm.tokenizer.encode(text).ids, got {_shortened(ids)}"
+        ) from None
+    if given.numel() and (given.ndim == 0 or given.dtype.is_floating_point or given.dtype in _NO_IDS):
+        raise TypeError(f"ids must be a list of whole numbers, one for each token, got {_shortened(ids)}")
+    return given.long()
+
+
+_NO_IDS = (torch.bool, torch.complex64, torch.complex128)
+
+
+def _shortened(ids: object) -> str:
+    return f"a {type(ids).__name__}: {str(ids)[:40]!r}"
+
+
 class LanguageModel:
     """A model, its tokenizer and its name.
 
@@ -71,11 +108,12 @@ class LanguageModel:
             Logits float32 [S, vocab_size] or [B, S, vocab_size].
 
         Raises:
-            ValueError: for no ids, ids out of range, more tokens than context_length, or edits of names that do not
-                occur.
+            TypeError: for text in place of ids, see `as_ids`.
+            ValueError: for no ids, ids out of range, more tokens than context_length, texts of different lengths, or
+                edits of names that do not occur.
         """
         with torch.inference_mode():
-            return self.model(torch.as_tensor(ids, dtype=torch.long), trace, cache, edits).float()
+            return self.model(as_ids(ids), trace, cache, edits).float()
 
     def new_cache(self, capacity: int | None = None) -> KVCache:
         """Return an empty KV cache for up to `capacity` tokens (default: context_length); it grows with the text."""

@@ -36,13 +36,11 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Transform each position of x [..., S, d_model]; records `gate`, `pre`, `post` [..., S, d_mlp] and `out`."""
-        gate = None if self.gate is None else trace.record("gate", self.gate(x), ("position", "d_mlp"))
-        pre = trace.record("pre", self.up(x), ("position", "d_mlp"))
-        post = self._bend(pre, gate)
-        post = trace.record(
-            "post", post, ("position", "d_mlp"), lambda of: self._bend(of("pre"), None if gate is None else of("gate"))
-        )
+        if self.gate is None:
+            pre = trace.record("pre", self.up(x), ("position", "d_mlp"))
+            post = trace.record("post", self.activation(pre), ("position", "d_mlp"))
+        else:
+            gate = trace.record("gate", self.gate(x), ("position", "d_mlp"))
+            pre = trace.record("pre", self.up(x), ("position", "d_mlp"))
+            post = trace.record("post", self.activation(gate) * pre, ("position", "d_mlp"))
         return trace.record("out", self.down(post), ("position", "d_model"))
-
-    def _bend(self, pre: Tensor, gate: Tensor | None) -> Tensor:
-        return self.activation(pre) if gate is None else self.activation(gate) * pre

@@ -17,7 +17,8 @@ Words. Every intermediate has one name, the same in code, on screen and in tests
     blocks.i.attn.q_rotated         head, position, d_head      after RoPE
     blocks.i.attn.k_rotated         kv_head, position, d_head
     blocks.i.attn.scores            head, query, key            q·k / sqrt(d_head) (+ position_bias)
-    blocks.i.attn.masked_scores     head, query, key            -inf where the key is hidden
+    blocks.i.attn.visible           query, key                  bool, whether the query sees the key
+    blocks.i.attn.masked_scores     head, query, key            -inf where the key is not visible
     blocks.i.attn.pattern           head, query, key            softmax over the keys
     blocks.i.attn.z                 head, query, d_head         pattern-weighted sum of v
     blocks.i.attn.out               position, d_model
@@ -34,9 +35,9 @@ Words. Every intermediate has one name, the same in code, on screen and in tests
     hidden_state                    position, d_model           final_norm.out, what the head reads
     logits                          position, vocab
 
-With a batch of ids [B, S] a leading "batch" axis stands before all of these but position_bias,
-which all sequences share. Each of them can be edited on its way, by the same name: `forward(ids, edits={name: f})`
-goes on with f(tensor) in the tensor's place.
+With a batch of ids [B, S] a leading "batch" axis stands before all of these but position_bias and
+attn.visible, which all sequences share. Each of them can be edited on its way, by the same name:
+`forward(ids, edits={name: f})` goes on with f(tensor) in the tensor's place.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor, nn
 
-from lmcore.attention import AttentionContext, hidden_keys, soft_cap
+from lmcore.attention import AttentionContext
 from lmcore.block import Block
 from lmcore.config import ModelConfig
 from lmcore.embedding import TokenEmbedding
@@ -54,6 +56,7 @@ from lmcore.kv_cache import KVCache
 from lmcore.linear import Linear
 from lmcore.norm import make_norm
 from lmcore.position import POSITION_ENCODINGS
+from lmcore.scores import soft_cap, visible_keys
 from lmcore.trace import SILENT, Edit, Recorder, Trace
 
 
@@ -76,6 +79,8 @@ class Model(nn.Module):
         self.head = Linear(config.d_model, config.vocab_size, bias=config.head_bias)
         if config.tie_embeddings:
             self.head.weight = self.token_embedding.weight
+            self.register_load_state_dict_pre_hook(_require_one_matrix)
+            self.register_load_state_dict_post_hook(_tie_again)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -152,11 +157,11 @@ class Model(nn.Module):
         position, bias = self.position, self.position.score_bias(start, length)
         if bias is not None:
             bias = record.record("position_bias", bias, ("head", "query", "key"))
-        everywhere = AttentionContext(start, position.rotation(start, length), bias, hidden_keys(start, length))
+        everywhere = AttentionContext(start, position.rotation(start, length), bias, visible_keys(start, length))
         if not self.config.local_layers:
             return everywhere, everywhere
-        hidden = hidden_keys(start, length, self.config.sliding_window)
-        return everywhere, AttentionContext(start, position.rotation(start, length, local=True), bias, hidden)
+        visible = visible_keys(start, length, self.config.sliding_window)
+        return everywhere, AttentionContext(start, position.rotation(start, length, local=True), bias, visible)
 
     def _check(self, ids: Tensor, start: int, cache: KVCache | None) -> None:
         length, limit = ids.shape[-1], self.config.context_length
@@ -173,3 +178,24 @@ class Model(nn.Module):
         if low < 0 or high >= self.config.vocab_size:
             wrong = low if low < 0 else high
             raise ValueError(f"id {wrong} is out of range; ids lie between 0 and {self.config.vocab_size - 1}.")
+
+
+def _require_one_matrix(model: Model, state_dict: Mapping[str, Tensor], prefix: str, *_options: object) -> None:
+    """Check before loading that a tied model is not given a head of its own.
+
+    Raises:
+        ValueError: when it is.
+    """
+    table, head = (state_dict.get(f"{prefix}{name}.weight") for name in ("token_embedding", "head"))
+    if table is None or head is None or table.is_meta or head.is_meta or table.data_ptr() == head.data_ptr():
+        return
+    if not torch.equal(table, head):
+        raise ValueError(
+            "token_embedding.weight and head.weight differ, and tie_embeddings = True makes them one matrix; "
+            "load them into a model with tie_embeddings = False."
+        )
+
+
+def _tie_again(model: Model, _incompatible_keys: object) -> None:
+    """Tie after loading: assign=True, or to_empty() before, has put two tensors in place of the one."""
+    model.head.weight = model.token_embedding.weight

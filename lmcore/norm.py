@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -18,13 +16,10 @@ class RMSNorm(nn.Module):
     gain is 1 + weight, as in Gemma.
     """
 
-    root_eps: Tensor
-
     def __init__(self, size: int, eps: float, unit_offset: bool = False) -> None:
         super().__init__()
-        self.unit_offset = unit_offset
+        self.eps, self.unit_offset = eps, unit_offset
         self.weight = nn.Parameter(torch.zeros(size) if unit_offset else torch.ones(size))
-        self.register_buffer("root_eps", torch.tensor(eps).sqrt(), persistent=False)
 
     @property
     def gain(self) -> Tensor:
@@ -34,14 +29,9 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Normalise x [..., d_model]; records `scale` [...], what x is divided by, and `out`."""
         wide = x.to(torch.promote_types(x.dtype, torch.float32))  # half precision would lose the sum of squares
-        root_mean_square = torch.linalg.vector_norm(wide, dim=-1) / math.sqrt(x.shape[-1])
-        scale = torch.hypot(root_mean_square, self.root_eps)  # sqrt(mean(x^2) + eps), in fewer and faster steps
-        scale = trace.record("scale", scale, ("position",))
-        out = self._divided(x, scale)  # a trace has x already, so that `out` need not be kept
-        return trace.record("out", out, ("position", "d_model"), lambda of: self._divided(x, of("scale")))
-
-    def _divided(self, x: Tensor, scale: Tensor) -> Tensor:
-        return (x / scale.unsqueeze(-1)).to(x.dtype) * self.gain
+        scale = trace.record("scale", (wide.square().mean(-1) + self.eps).sqrt(), ("position",))
+        out = (wide / scale.unsqueeze(-1)).to(x.dtype) * self.gain
+        return trace.record("out", out, ("position", "d_model"))
 
 
 class LayerNorm(nn.Module):
@@ -63,14 +53,11 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
         """Normalise x [..., d_model]; records `scale` [...], what x - mean is divided by, and `out`."""
-        variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
-        scale = trace.record("scale", variance.add_(self.eps).sqrt_().squeeze(-1), ("position",))
-        out = self._divided(x - mean, scale)
-        return trace.record("out", out, ("position", "d_model"), lambda of: self._divided(x - mean, of("scale")))
-
-    def _divided(self, centred: Tensor, scale: Tensor) -> Tensor:
-        out = centred / scale.unsqueeze(-1) * self.weight
-        return out if self.bias is None else out + self.bias
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        centred = wide - wide.mean(-1, keepdim=True)
+        scale = trace.record("scale", (centred.square().mean(-1) + self.eps).sqrt(), ("position",))
+        out = (centred / scale.unsqueeze(-1)).to(x.dtype) * self.weight
+        return trace.record("out", out if self.bias is None else out + self.bias, ("position", "d_model"))
 
 
 def make_norm(config: ModelConfig) -> RMSNorm | LayerNorm:

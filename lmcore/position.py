@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from lmcore.config import ModelConfig, RopeLayout, RopeScaling
 
+_HERE = "cpu"  # tables have their numbers also in a model that is made on the meta device and filled later
+
 
 def sinusoidal_table(length: int, d_model: int, base: float = 10_000.0) -> Tensor:
     """Return the fixed table of sines and cosines, PE [length, d_model].
@@ -26,9 +28,9 @@ def sinusoidal_table(length: int, d_model: int, base: float = 10_000.0) -> Tenso
     >>> [round(v, 4) for v in sinusoidal_table(2, 4)[1].tolist()]
     [0.8415, 0.5403, 0.01, 0.9999]
     """
-    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
-    angles = torch.arange(length, dtype=torch.float64)[:, None] * base**-exponents
-    table = torch.empty(length, d_model, dtype=torch.float64)
+    exponents = torch.arange(0, d_model, 2, dtype=torch.float64, device=_HERE) / d_model
+    angles = torch.arange(length, dtype=torch.float64, device=_HERE)[:, None] * base**-exponents
+    table = torch.empty(length, d_model, dtype=torch.float64, device=_HERE)
     table[:, 0::2] = angles.sin()
     table[:, 1::2] = angles.cos()[:, : d_model // 2]
     return table.float()
@@ -44,7 +46,7 @@ def rope_frequencies(d_head: int, base: float = 10_000.0, scaling: RopeScaling |
     """
     if scaling is not None and scaling.kind == "ntk" and d_head > 2:
         base *= scaling.factor ** (d_head / (d_head - 2))
-    frequencies = base ** -(torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    frequencies = base ** -(torch.arange(0, d_head, 2, dtype=torch.float64, device=_HERE) / d_head)
     if scaling is None or scaling.kind == "ntk":
         return frequencies
     slowed = frequencies / scaling.factor
@@ -69,7 +71,7 @@ def _kept_by_index(d_head: int, base: float, scaling: RopeScaling) -> Tensor:
 
     first = max(math.floor(pair_that_turns(scaling.high_frequency_factor)), 0)
     last = min(math.ceil(pair_that_turns(scaling.low_frequency_factor)), d_head - 1)
-    ramp = (torch.arange(d_head // 2, dtype=torch.float64) - first) / (last - first or 0.001)
+    ramp = (torch.arange(d_head // 2, dtype=torch.float64, device=_HERE) - first) / (last - first or 0.001)
     return 1 - ramp.clamp(0, 1)
 
 
@@ -135,7 +137,7 @@ def alibi_slopes(n_heads: int) -> Tensor:
         return [2 ** (-8 * (head + 1) / n) for head in range(n)]
 
     power = 2 ** math.floor(math.log2(n_heads))
-    return torch.tensor(geometric(power) + geometric(2 * power)[0::2][: n_heads - power])
+    return torch.tensor(geometric(power) + geometric(2 * power)[0::2][: n_heads - power], device=_HERE)
 
 
 def relative_bucket(distance: Tensor, n_buckets: int, max_distance: int) -> Tensor:
@@ -243,7 +245,7 @@ class _RotationTable:
 
     def _computed(self, length: int) -> Rotation:
         with torch.inference_mode(False):  # a table first needed for looking serves learning too
-            return make_rotation(torch.arange(length), self._frequencies, self._layout)
+            return make_rotation(torch.arange(length, device=_HERE), self._frequencies, self._layout)
 
 
 class AlibiPosition(PositionEncoding):

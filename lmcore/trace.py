@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+import torch
 from torch import Tensor
+
+from lmcore.derived import derivation
 
 Edit = Callable[[Tensor], Tensor]
 """What takes a tensor's place: given the tensor, it returns another one of the same shape and leaves it as it was."""
-
-Again = Callable[[Callable[[str], Tensor]], Tensor]
-"""How a tensor is computed once more: given what looks up others by name, it returns the same numbers."""
 
 
 class Trace(Mapping[str, Tensor]):
@@ -19,8 +19,8 @@ class Trace(Mapping[str, Tensor]):
     The names and axes are those listed in `lmcore/model.py`. A pass over one sequence records
     tensors without a batch axis; a pass over ids [B, S] puts a leading "batch" axis on each.
 
-    What follows from other tensors in one step (a rotation, the mask, the softmax, the bend of the MLP) is not kept:
-    looking it up computes it once more, with the same numbers, as the pass did.
+    What follows from others in one step and is as large as the square of the text is not kept (`lmcore/derived.py`):
+    looking it up takes that step once more, with the same numbers.
 
     >>> import torch
     >>> trace = Trace()
@@ -30,12 +30,12 @@ class Trace(Mapping[str, Tensor]):
     """
 
     def __init__(self) -> None:
-        self._tensors: dict[str, Tensor | Again] = {}
+        self._tensors: dict[str, Tensor | None] = {}  # None for what follows from others
         self._axes: dict[str, tuple[str, ...]] = {}
         self._wide = False
 
-    def record(self, name: str, tensor: Tensor, axes: tuple[str, ...], again: Again | None = None) -> None:
-        """Keep `tensor` under `name`, or with `again` only how it is computed once more from others of this trace.
+    def record(self, name: str, tensor: Tensor, axes: tuple[str, ...], edited: bool = False) -> None:
+        """Keep `tensor` under `name`, or only the name if the tensor follows from others and was not edited.
 
         Raises:
             ValueError: when the name is taken or the axes do not fit the tensor's shape.
@@ -46,7 +46,9 @@ class Trace(Mapping[str, Tensor]):
             axes = ("batch", *axes)
         if tensor.ndim != len(axes):
             raise ValueError(f"{name!r} has shape {tuple(tensor.shape)}, which does not fit the axes {axes}.")
-        self._tensors[name] = again or tensor.detach()
+        found = None if edited else derivation(name)
+        follows = found is not None and all(source in self._tensors for source in found[1])
+        self._tensors[name] = None if follows else tensor.detach()
         self._axes[name] = axes
 
     def float(self) -> Trace:
@@ -58,7 +60,7 @@ class Trace(Mapping[str, Tensor]):
     @property
     def nbytes(self) -> int:
         """Bytes it keeps in memory; what two names share counts once."""
-        storages = [tensor.untyped_storage() for tensor in self._tensors.values() if isinstance(tensor, Tensor)]
+        storages = [tensor.untyped_storage() for tensor in self._tensors.values() if tensor is not None]
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
     def under(self, prefix: str) -> Recorder:
@@ -76,8 +78,12 @@ class Trace(Mapping[str, Tensor]):
         return tensor.float() if self._wide else tensor
 
     def _as_recorded(self, name: str) -> Tensor:
-        kept = self._tensors[name]
-        return kept if isinstance(kept, Tensor) else kept(self._as_recorded).detach()
+        kept, found = self._tensors[name], derivation(name)
+        if kept is None and found is not None:
+            step, sources = found
+            kept = step(*map(self._as_recorded, sources))
+        assert kept is not None
+        return kept
 
     def __contains__(self, name: object) -> bool:
         return name in self._tensors
@@ -115,33 +121,33 @@ class Recorder:
         self._edits = dict(edits or {})  # those still to come: each name is recorded once in a pass
         self._silent = trace is None and not self._edits
 
-    def record(self, name: str, tensor: Tensor, axes: tuple[str, ...], again: Again | None = None) -> Tensor:
+    def record(self, name: str, tensor: Tensor, axes: tuple[str, ...]) -> Tensor:
         """Return the tensor to go on with, edited when there is an edit of it; keep it when there is a trace.
 
         Args:
             name: within this part.
             tensor: what the pass has computed.
             axes: their names.
-            again: given, the trace keeps this in place of the tensor; an edited tensor is kept all the same.
 
         Raises:
-            ValueError: when an edit changes the shape.
+            ValueError: when an edit changes the shape, or bool into numbers or back.
         """
         if self._silent:
             return tensor
         name = self._prefix + name
-        if name in self._edits:
-            edited = self._edits.pop(name)(tensor)
+        edit = self._edits.pop(name, None)
+        if edit is not None:
+            edited = edit(tensor)
             if edited.shape != tensor.shape:
                 raise ValueError(
                     f"the edit of {name!r} returned shape {tuple(edited.shape)} for {tuple(tensor.shape)}; "
                     "it must keep the shape."
                 )
-            tensor, again = edited, None
+            if (edited.dtype == torch.bool) != (tensor.dtype == torch.bool):
+                raise ValueError(f"the edit of {name!r} returned {edited.dtype} for {tensor.dtype}; return the latter.")
+            tensor = edited
         if self._trace is not None:
-            prefix = self._prefix  # and not the trace, which would then hold itself in memory
-            once_more = None if again is None else lambda of: again(lambda other: of(prefix + other))
-            self._trace.record(name, tensor, axes, once_more)
+            self._trace.record(name, tensor, axes, edited=edit is not None)
         return tensor
 
     def under(self, prefix: str) -> Recorder:

@@ -13,7 +13,9 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of lmcore from the ground up: a part may import those below it, and every part stands on one.
 FLOORS = [
-    {"config", "trace", "distribution", "tokenizer", "threads", "memory", "linear", "model_card", "moved"},
+    {"config", "scores", "distribution", "tokenizer", "threads", "memory", "linear", "model_card", "moved"},
+    {"derived"},
+    {"trace"},
     {"sampling", "corpus", "worker", "norm", "embedding", "position", "kv_cache", "parameters"},
     {"attention", "mlp", "engines"},
     {"block"},

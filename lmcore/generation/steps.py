@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lmcore.kv_cache import KVCache
-from lmcore.language_model import LanguageModel
+from lmcore.language_model import LanguageModel, as_ids
 from lmcore.sampling import History, Reshaped, SamplingSettings, draw, new_generator, reshape
 
 
@@ -68,9 +68,15 @@ def generate(
         An iterator of steps.
 
     Raises:
+        TypeError: for text in place of ids.
         ValueError: for an empty prompt, ids out of range, a prompt that leaves no room, or max_new_tokens below 1.
     """
-    prompt = list(ids)
+    given = as_ids(ids)
+    if given.ndim != 1:
+        raise ValueError(
+            f"ids has shape {list(given.shape)}; generation continues one prompt: give its ids in one list."
+        )
+    prompt: list[int] = given.tolist()
     settings = SamplingSettings() if settings is None else settings
     limit = lm.config.context_length
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 1:

@@ -61,6 +61,11 @@ def test_heads_and_mlps_switched_off_as_transformers_with_hooks_does(case: str, 
     assert (intact - edited).abs().max() > 0.01
 
 
+def changed(tensor: torch.Tensor) -> torch.Tensor:
+    """Return something else: of numbers that are masked again too, of what a query sees its own position only."""
+    return torch.eye(len(tensor), dtype=torch.bool) if tensor.dtype == torch.bool else tensor * 1.5 + 0.3
+
+
 @torch.inference_mode()
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_name_can_be_edited_and_what_was_put_in_goes_on(name: str) -> None:
@@ -68,13 +73,12 @@ def test_every_name_can_be_edited_and_what_was_put_in_goes_on(name: str) -> None
     ids = torch.tensor(IDS)
     for edited_name in trace:
         edited = Trace()
-        # The scores of the future are masked again; everywhere else one more is another logit.
-        logits = model(ids, edited, edits={edited_name: lambda tensor: tensor * 1.5 + 0.3})
+        logits = model(ids, edited, edits={edited_name: changed})
         assert list(edited) == list(trace)
         names = list(trace)
         for before in names[: names.index(edited_name)]:
             torch.testing.assert_close(edited[before], trace[before])
-        torch.testing.assert_close(edited[edited_name], trace[edited_name] * 1.5 + 0.3)
+        torch.testing.assert_close(edited[edited_name], changed(trace[edited_name]))
         if not edited_name.startswith("blocks.2.") or edited_name.endswith("resid_post"):
             assert not torch.equal(logits, trace["logits"]), edited_name
         torch.testing.assert_close(logits, edited["logits"])
@@ -107,6 +111,8 @@ def test_a_batch_is_edited_row_by_row_and_a_cache_goes_on() -> None:
 
 def test_names_that_do_not_occur_and_shapes_that_change_are_named() -> None:
     model, _trace = traced("alibi")
+    with pytest.raises(ValueError, match=r"'blocks\.0\.attn\.visible' returned torch\.float32 for torch\.bool"):
+        model(torch.tensor(IDS), edits={"blocks.0.attn.visible": torch.Tensor.float})
     with pytest.raises(ValueError, match=r"edits holds 'blocks\.3\.attn\.z', 'blocks\.0\.attn\.q_rotated', which this"):
         edits = dict.fromkeys(["blocks.3.attn.z", "blocks.0.attn.q_rotated", "logits"], torch.zeros_like)
         model(torch.tensor(IDS), edits=edits)

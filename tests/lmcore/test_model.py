@@ -139,6 +139,30 @@ def test_tying_is_one_storage():
     assert sum(p.numel() for p in untied.parameters()) - sum(p.numel() for p in tied.parameters()) == VOCAB * 16
 
 
+@pytest.mark.parametrize("assign", [True, False])
+@pytest.mark.parametrize("position_encoding", sorted(POSITION_ENCODINGS))
+def test_a_model_made_on_the_meta_device_and_filled_is_the_model_and_tied(position_encoding, assign):
+    model = small(position_encoding)
+    with torch.device("meta"):
+        filled = Model(model.config).eval()
+    if not assign:
+        filled.to_empty(device="cpu")
+    state_dict = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    filled.load_state_dict(state_dict, assign=assign)
+    assert filled.head.weight is filled.token_embedding.weight
+    assert sum(p.numel() for p in filled.parameters()) == sum(p.numel() for p in model.parameters())
+    ids = torch.tensor([4, 8, 15, 16, 23])
+    if assign or position_encoding not in ("sinusoidal", "alibi"):
+        torch.testing.assert_close(filled(ids), model(ids))
+
+
+def test_a_head_of_its_own_is_not_loaded_into_a_tied_model():
+    untied = small(tie_embeddings=False).state_dict()
+    with pytest.raises(ValueError, match="differ, and tie_embeddings = True makes them one matrix"):
+        small().load_state_dict(untied)
+    small(tie_embeddings=False, seed=1).load_state_dict(untied, assign=True)
+
+
 def test_bad_ids_are_refused_by_name():
     model = small()
     with pytest.raises(ValueError, match="ids is empty"):

@@ -41,9 +41,15 @@ def test_what_is_computed_once_more_follows_the_edits_before_it() -> None:
         scores[..., 2:, 0] = -torch.inf
         return scores
 
-    for edited in ("scores", "masked_scores"):
+    def first_key_not_visible(visible):
+        visible = visible.clone()
+        visible[2:, 0] = False
+        return visible
+
+    edits = {"scores": first_key_hidden, "visible": first_key_not_visible, "masked_scores": first_key_hidden}
+    for edited, edit in edits.items():
         trace = Trace()
-        model(torch.tensor(IDS), trace=trace, edits={f"{attn}.{edited}": first_key_hidden})
+        model(torch.tensor(IDS), trace=trace, edits={f"{attn}.{edited}": edit})
         assert trace[f"{attn}.scores"].isneginf().any() == (edited == "scores")
         pattern = trace[f"{attn}.pattern"]
         assert not pattern[..., 2:, 0].any()

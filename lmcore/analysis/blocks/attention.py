@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from lmcore.attention import soft_cap
 from lmcore.config import ModelConfig
+from lmcore.scores import mask, pattern, scaled_scores
 from lmcore.trace import Trace
 
 
@@ -25,8 +24,8 @@ class QueryAttention:
         scaled: [S], q · k times scale, soft-capped where the model does so.
         bias: [S], what the position encoding adds to the scores (alibi, relative); None for the others.
         scores: [S], scaled + bias.
-        hidden: bool [S], True for the keys in the query's future and those a local block's window leaves out.
-        weights: [S], softmax of the scores over the keys that are not hidden; 0 for those that are.
+        visible: bool [S], False for the keys in the query's future and those a local block's window leaves out.
+        weights: [S], softmax of the scores over the visible keys; 0 for the others.
         v: [S, d_head], the values.
         weighted_values: [S, d_head], weight times value.
         z: [d_head], the sum of the weighted values.
@@ -40,7 +39,7 @@ class QueryAttention:
     scaled: Tensor
     bias: Tensor | None
     scores: Tensor
-    hidden: Tensor
+    visible: Tensor
     weights: Tensor
     v: Tensor
     weighted_values: Tensor
@@ -68,14 +67,24 @@ def attention_of_query(trace: Trace, config: ModelConfig, block: int, head: int,
     q, k = queries[head, position].double(), keys[kv_head].double()
     v = trace[f"{attn}.v"][kv_head].double()
     products = k @ q
-    scale = 1 / math.sqrt(config.d_head) if config.attention_scale is None else config.attention_scale
-    scaled = products * scale
-    if config.attention_softcap is not None:
-        scaled = soft_cap(scaled, config.attention_softcap)
+    scaled = scaled_scores(products, config.score_scale, config.attention_softcap)
     bias = trace["position_bias"][head, position].double() if "position_bias" in trace else None
-    scores = scaled if bias is None else scaled + bias
-    hidden = trace[f"{attn}.masked_scores"][head, position].isneginf()
-    weights = scores.masked_fill(hidden, -math.inf).softmax(-1)
+    scores = scaled_scores(products, config.score_scale, config.attention_softcap, bias)
+    visible = trace[f"{attn}.visible"][position].bool()
+    weights = pattern(mask(scores, visible))
     weighted = weights[:, None] * v
-    z = weighted.sum(0)
-    return QueryAttention(kv_head, q, k, products, scale, scaled, bias, scores, hidden, weights, v, weighted, z)
+    return QueryAttention(
+        kv_head,
+        q,
+        k,
+        products,
+        config.score_scale,
+        scaled,
+        bias,
+        scores,
+        visible,
+        weights,
+        v,
+        weighted,
+        weighted.sum(0),
+    )

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from lmcore.config import ModelConfig, RopeLayout
 from lmcore.position import make_rotation, rope_frequencies
+from lmcore.scores import mask, pattern
 
 
 def wavelengths(d: int, base: float = 10_000.0) -> Tensor:
@@ -141,5 +142,4 @@ def without_score_bias(trace: Mapping[str, Tensor], block: int) -> tuple[Tensor,
         scores [head, query, key], not masked; pattern [head, query, key], causal, rows sum to 1.
     """
     scores = trace[f"blocks.{block}.attn.scores"] - trace["position_bias"]
-    hidden = trace[f"blocks.{block}.attn.masked_scores"].isneginf()
-    return scores, scores.masked_fill(hidden, -math.inf).softmax(-1)
+    return scores, pattern(mask(scores, trace[f"blocks.{block}.attn.visible"].bool()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from lmcore.checkpoints.weights import build, own_tensors
@@ -27,7 +26,6 @@ def with_rope_scaling(lm: LanguageModel, scaling: RopeScaling | None) -> Languag
         raise ValueError(f"{lm.name} has position_encoding = {config.position_encoding!r}; only RoPE can be scaled.")
     sharpening = (scaling.attention_factor if scaling else 1.0) ** 2
     if sharpening != 1.0:
-        plain = 1 / math.sqrt(config.d_head) if config.attention_scale is None else config.attention_scale
-        config = replace(config, attention_scale=plain * sharpening)
+        config = replace(config, attention_scale=config.score_scale * sharpening)
     model = build(replace(config, rope_scaling=scaling), own_tensors(lm.model), lm.name)
     return LanguageModel(lm.name, model, lm.tokenizer, lm.end_tokens, lm.card)

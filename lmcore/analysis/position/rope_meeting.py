@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -10,6 +9,7 @@ from torch import Tensor
 from lmcore.analysis.position.measures import block_frequencies, rope_scores_by_difference
 from lmcore.config import ModelConfig, RopeLayout
 from lmcore.position import make_rotation
+from lmcore.scores import scaled_scores
 from lmcore.trace import Trace
 
 
@@ -54,7 +54,7 @@ class RopeMeeting:
         """Return the score with q at each of these positions [n] and k at each of those [m], float32 [n, m]."""
         turned_q = make_rotation(queries, self.frequencies, self.layout)(self.q.float().expand(len(queries), -1))
         turned_k = make_rotation(keys, self.frequencies, self.layout)(self.k.float().expand(len(keys), -1))
-        return turned_q @ turned_k.T * self.scale
+        return scaled_scores(turned_q @ turned_k.T, self.scale)
 
 
 def rope_meeting(trace: Trace, config: ModelConfig, block: int, head: int, query: int, key: int) -> RopeMeeting:
@@ -82,7 +82,7 @@ def rope_meeting(trace: Trace, config: ModelConfig, block: int, head: int, query
         key=key,
         frequencies=block_frequencies(config, block),
         layout=config.rope_layout,
-        scale=1 / math.sqrt(config.d_head) if config.attention_scale is None else config.attention_scale,
+        scale=config.score_scale,
         score=trace[f"{attn}.scores"][head, query, key].item(),
     )
 

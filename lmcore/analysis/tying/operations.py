@@ -225,6 +225,14 @@ def from_meta(pair: Pair) -> Left:
     return Left(named(other.to_empty(device="cpu")))
 
 
+def assign_to_meta(pair: Pair) -> Left:
+    """Made and tied on the meta device, then given the tensors of a state_dict."""
+    with torch.device("meta"):
+        other = tied(*pair.embedding.weight.shape)
+    other.load_state_dict(pair.state_dict(), assign=True)
+    return Left(named(other), {"len(list(other.parameters()))": len(list(other.parameters()))})
+
+
 def three_ways(model: Translator) -> Left:
     """One matrix for both tables and the head."""
     model.source_embedding.weight = model.embedding.weight
@@ -271,6 +279,7 @@ OPERATIONS: dict[str, tuple[Start, Callable[..., Left]]] = {
     "to_meta": (tied, to_meta),
     "made_on_meta": (tied, made_on_meta),
     "from_meta": (tied, from_meta),
+    "assign_to_meta": (tied, assign_to_meta),
     "three_ways": (Translator, three_ways),
     "bias": (lambda vocab_size, d_model: Pair(vocab_size, d_model, bias=True), bias),
     "padding": (lambda vocab_size, d_model: tied(vocab_size, d_model, padding_idx=0), padding),

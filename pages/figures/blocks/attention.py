@@ -186,23 +186,23 @@ def vectors(rows: ArrayLike, labels: Sequence[str], dimension: str, value: str, 
 
 
 def scores_to_weights(
-    scores: ArrayLike, weights: ArrayLike, hidden: Sequence[bool], tokens: Sequence[str], titles: tuple[str, str]
+    scores: ArrayLike, weights: ArrayLike, masked: Sequence[bool], tokens: Sequence[str], titles: tuple[str, str]
 ) -> Figure:
     """Return, key by key, the score on the left and the weight that softmax makes of it on the right.
 
     Args:
         scores: [key], before the mask.
-        weights: [key], 0 where hidden.
-        hidden: [key], the keys in the query's future; their scores are grey and hatched.
+        weights: [key], 0 where masked.
+        masked: [key], the keys in the query's future; their scores are grey and hatched.
         tokens: a label for each key.
         titles: of the two halves.
     """
-    left = theme.bars(scores, tokens, kind="signed", removed=hidden)
-    right = theme.bars(weights, tokens, kind="probability", removed=hidden)
+    left = theme.bars(scores, tokens, kind="signed", removed=masked)
+    right = theme.bars(weights, tokens, kind="probability", removed=masked)
     figure = theme.base_figure(max(180, 80 + 26 * len(tokens)))
     figure.add_trace(left.data[0])
     figure.add_trace(right.data[0].update(xaxis="x2", yaxis="y2", textposition="outside"))
-    shown = ["" if gone else text for gone, text in zip(hidden, right.data[0].text, strict=True)]
+    shown = ["" if gone else text for gone, text in zip(masked, right.data[0].text, strict=True)]
     figure.data[1].text = shown
     ticks = {"tickmode": "array", "tickvals": left.layout.yaxis.tickvals, "ticktext": left.layout.yaxis.ticktext}
     title = {"standoff": 8}

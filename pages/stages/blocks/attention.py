@@ -116,7 +116,7 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
         figures.scores_to_weights(
             step.scores[kept].numpy(),
             step.weights[kept].numpy(),
-            step.hidden[kept].tolist(),
+            (~step.visible[kept]).tolist(),
             labels,
             (_("Score"), _("Weight")),
         ),
@@ -160,10 +160,10 @@ def _table(step: QueryAttention, chosen: Chosen) -> pd.DataFrame:
     if step.bias is not None:
         columns |= {"bias": step.bias.numpy(), "score": step.scores.numpy()}
     columns |= {
-        _("Masked"): step.hidden.numpy(),
-        "weight": step.weights.masked_fill(step.hidden, float("nan")).numpy(),
+        _("Masked"): (~step.visible).numpy(),
+        "weight": step.weights.masked_fill(~step.visible, float("nan")).numpy(),
         "‖v‖": step.v.norm(dim=-1).numpy(),
-        "weight·‖v‖": step.weighted_values.norm(dim=-1).masked_fill(step.hidden, float("nan")).numpy(),
+        "weight·‖v‖": step.weighted_values.norm(dim=-1).masked_fill(~step.visible, float("nan")).numpy(),
     }
     return pd.DataFrame(columns)
 
@@ -171,7 +171,7 @@ def _table(step: QueryAttention, chosen: Chosen) -> pd.DataFrame:
 def _worked_equation(step: QueryAttention, chosen: Chosen) -> None:
     key, query, d_head = int(step.weights.argmax()), chosen.position, chosen.config.d_head
     bias = "" if step.bias is None else f" + ({step.bias[key]:.3f})"
-    total = step.scores[~step.hidden].exp().sum().item()
+    total = step.scores[step.visible].exp().sum().item()
     st.latex(
         rf"\frac{{q_{{{query}}}\cdot k_{{{key}}}}}{{\sqrt{{{d_head}}}}}{'+b' if bias else ''} = "
         rf"\frac{{{step.products[key]:.3f}}}{{{d_head**0.5:.3f}}}{bias} = {step.scores[key]:.3f},\qquad "

@@ -197,6 +197,13 @@ def _told() -> dict[str, tuple[str, str]]:
             'to_empty(device="cpu")',
             _("When memory is allocated, each name gets its own. Tie again after to_empty and before loading."),
         ),
+        "assign_to_meta": (
+            "load_state_dict(..., assign=True)",
+            _(
+                "Each name gets a Parameter of its own, so the optimizer sees two and a count finds two: tie again "
+                "after loading. lmcore's own Model does so."
+            ),
+        ),
         "three_ways": (
             _("three-way tying"),
             _(

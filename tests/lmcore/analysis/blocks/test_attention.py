@@ -20,8 +20,8 @@ def test_every_step_is_the_models(name: str) -> None:
         close(step.scores, trace["blocks.2.attn.scores"][head, position])
         close(step.weights, trace["blocks.2.attn.pattern"][head, position])
         close(step.z, trace["blocks.2.attn.z"][head, position])
-        assert step.hidden.tolist() == [key > position or key <= position - window for key in range(len(IDS))]
-        assert (step.weights[step.hidden] == 0).all()
+        assert step.visible.tolist() == [position - window < key <= position for key in range(len(IDS))]
+        assert (step.weights[~step.visible] == 0).all()
 
 
 def test_grouped_heads_read_the_head_they_share_and_numpy_agrees() -> None:

@@ -27,6 +27,7 @@ KEEPS = {
     "to_meta": (False, False),
     "made_on_meta": (True, True),
     "from_meta": (False, False),
+    "assign_to_meta": (False, True),
     "three_ways": (True, True),
     "bias": (True, True),
     "padding": (True, True),
