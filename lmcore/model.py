@@ -148,7 +148,7 @@ class Model(nn.Module):
 
     def unembed(self, hidden: Tensor) -> Tensor:
         """Return the logits [..., vocab_size] the head reads off hidden states [..., d_model], at least float32."""
-        logits = self.head.widened(hidden)
+        logits = self.head(hidden).to(torch.promote_types(hidden.dtype, torch.float32))
         cap = self.config.logit_softcap
         return logits if cap is None else soft_cap(logits, cap)
 

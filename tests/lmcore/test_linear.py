@@ -8,7 +8,7 @@ import torch
 
 from lmcore.linear import Linear
 
-N_POSITIONS = [1, 2, 8, 9, 128, 129]  # either side of where another way begins
+N_POSITIONS = [1, 2, 32, 33]  # either side of where another way begins
 
 
 def layer(in_features: int, out_features: int, bias: bool) -> Linear:
@@ -26,7 +26,7 @@ def expected(made: Linear, x: torch.Tensor) -> np.ndarray:
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("out_features", [11, 1001, 9001])  # small, of medium size, in three pieces of unequal length
+@pytest.mark.parametrize("out_features", [11, 20_001])  # the second in slices and a row more
 @pytest.mark.parametrize("n", N_POSITIONS)
 def test_the_product_is_right_for_any_number_of_positions(n: int, out_features: int, bias: bool) -> None:
     made, x = layer(120, out_features, bias), torch.randn(n, 120)
@@ -37,7 +37,7 @@ def test_the_product_is_right_for_any_number_of_positions(n: int, out_features: 
 
 
 @pytest.mark.parametrize("shape", [(120,), (1, 120), (1, 1, 120), (3, 120), (2, 5, 120), (2, 2, 3, 120)])
-@pytest.mark.parametrize("out_features", [1001, 9001])
+@pytest.mark.parametrize("out_features", [11, 20_001])
 def test_the_leading_axes_stay(out_features: int, shape: tuple[int, ...]) -> None:
     made, x = layer(120, out_features, True), torch.randn(shape)
     with torch.inference_mode():
@@ -54,23 +54,10 @@ def test_positions_may_lie_in_any_order_in_memory() -> None:
 
 @pytest.mark.parametrize("n", N_POSITIONS)
 def test_gradients_are_those_of_torchs_own_layer(n: int) -> None:
-    made, x = layer(120, 9001, True), torch.randn(n, 120)
+    made, x = layer(120, 20_001, True), torch.randn(n, 120)
     made(x).square().sum().backward()
-    own = torch.nn.Linear(120, 9001)
+    own = torch.nn.Linear(120, 20_001)
     own.load_state_dict(made.state_dict())
     own(x).square().sum().backward()
     torch.testing.assert_close(made.weight.grad, own.weight.grad, rtol=1e-4, atol=1e-2)
     torch.testing.assert_close(made.bias.grad, own.bias.grad, rtol=1e-4, atol=1e-2)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
-@pytest.mark.parametrize("shape", [(120,), (3, 120), (2, 5, 120)])
-def test_widened_is_the_product_in_float32_at_least(shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    made = layer(120, 20_001, True).to(dtype)  # two pieces of unequal length
-    x = torch.randn(shape).to(dtype)
-    with torch.inference_mode():
-        y = made.widened(x)
-    assert y.dtype == torch.promote_types(dtype, torch.float32)
-    numbers = {torch.bfloat16: 2**-8, torch.float32: 1e-6, torch.float64: 1e-12}
-    wanted = torch.from_numpy(expected(made, x)).to(y.dtype)
-    torch.testing.assert_close(y, wanted, rtol=numbers[dtype], atol=80 * numbers[dtype])
