@@ -15,7 +15,7 @@ from lmcore.tokenizer import Tokenizer
 from lmcore.trace import Edit, Trace
 
 
-def as_ids(ids: Sequence[int] | Tensor) -> Tensor:
+def as_ids(ids: Sequence[int] | Sequence[Sequence[int]] | Tensor) -> Tensor:
     """Return token ids as int64 [S] or [B, S].
 
     Raises:
@@ -27,8 +27,8 @@ def as_ids(ids: Sequence[int] | Tensor) -> Tensor:
     """
     if isinstance(ids, (str, bytes)):
         raise TypeError("ids is text; give token ids: lm.tokenizer.encode(text).ids")
-    if isinstance(ids, Sequence) and all(isinstance(row, Sequence) and not isinstance(row, str) for row in ids):
-        lengths = sorted({len(row) for row in ids})
+    if not isinstance(ids, Tensor) and isinstance(ids, Sequence):
+        lengths = sorted({len(row) for row in ids if isinstance(row, Sequence) and not isinstance(row, str)})
         if len(lengths) > 1:
             raise ValueError(
                 f"ids holds texts of {', '.join(map(str, lengths[:-1]))} and {lengths[-1]} tokens; "
@@ -90,7 +90,7 @@ class LanguageModel:
 
     def __call__(
         self,
-        ids: Sequence[int] | Tensor,
+        ids: Sequence[int] | Sequence[Sequence[int]] | Tensor,
         trace: Trace | None = None,
         cache: KVCache | None = None,
         edits: Mapping[str, Edit] | None = None,
