@@ -17,6 +17,8 @@ __all__ = [
     "LANGUAGES",
     "_",
     "browser_language",
+    "in_bits",
+    "in_nats",
     "language",
     "markdown_literal",
     "ngettext",
@@ -49,3 +51,21 @@ def _(message: str) -> str:
 def ngettext(singular: str, plural: str, n: int) -> str:
     """Return the form of a message that goes with the number `n`, in the current session's language."""
     return translations(language()).ngettext(singular, plural, n)
+
+
+def in_bits(value: float) -> str:
+    """Return an amount of information in bits, three decimals, in the current session's language.
+
+    >>> in_bits(1.5)
+    '1.500 bits'
+    """
+    return _("{n} bits").format(n=f"{value:.3f}")
+
+
+def in_nats(value: float) -> str:
+    """Return a loss or a surprisal in nats, three decimals, in the current session's language.
+
+    >>> in_nats(1.5)
+    '1.500 nats'
+    """
+    return _("{n} nats").format(n=f"{value:.3f}")

@@ -74,15 +74,6 @@ def fmt_count(n: int) -> str:
     return f"{n:,}"
 
 
-def fmt_bits(value: float) -> str:
-    """Return an amount of information in bits with three decimals.
-
-    >>> fmt_bits(1.5)
-    '1.500 bits'
-    """
-    return f"{value:.3f} bits"
-
-
 def base_figure(height: int | None = None, *, x_title: str = "", y_title: str = "") -> Figure:
     """Return an empty figure in the house style."""
     # "allow": the search for labels past the edge costs the browser a sixth of a figure; automargin keeps them inside.

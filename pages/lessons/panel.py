@@ -9,18 +9,20 @@ import streamlit as st
 
 from pages.common import link, session, stages
 from pages.common.escape import visible
-from pages.common.text import _, language, markdown_literal
-from pages.figures.theme import fmt_bits, fmt_count, fmt_logit, fmt_probability
+from pages.common.text import _, in_bits, in_nats, language, markdown_literal
+from pages.figures.theme import fmt_count, fmt_logit, fmt_probability
 from pages.lessons.lesson import Lesson, LessonError, Question, Step, find
 from pages.lessons.measures import Answer, Measure
 
 NAME, STEP = "lesson", "lesson.step"
 _ANSWERS = "lesson.answers"  # lesson -> step -> the choice made
 _FORMATS: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("probability", "distance", "attention"), fmt_probability),
+    **dict.fromkeys(("probability", "attention"), fmt_probability),
     **dict.fromkeys(("tokens", "rank", "candidates", "parameters"), fmt_count),
-    **dict.fromkeys(("loss", "cosine"), fmt_logit),
-    "entropy": fmt_bits,
+    **dict.fromkeys(("cosine",), fmt_logit),
+    "distance": "{:.3f}".format,
+    "loss": in_nats,
+    "entropy": in_bits,
 }
 
 

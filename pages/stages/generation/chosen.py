@@ -10,9 +10,9 @@ from lmcore import Reshaped, SamplingSettings, distribution
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
 from pages.common import page
-from pages.common.text import _, markdown_literal, visible
+from pages.common.text import _, in_bits, markdown_literal, visible
 from pages.figures.generation import distribution as figures
-from pages.figures.theme import fmt_bits, fmt_probability
+from pages.figures.theme import fmt_probability
 from pages.stages.generation.runs import SELECTED
 from pages.stages.sampling import knobs
 
@@ -81,7 +81,7 @@ def _facts(node: Node | None, result: Reshaped, position: int) -> None:
                 p=fmt_probability(node.prob),
                 own=fmt_probability(float(result.initial_probs[node.token_id])),
                 rank=node.rank,
-                bits=fmt_bits(-node.log_prob / math.log(2)),
+                bits=in_bits(-node.log_prob / math.log(2)),
             )
             + " "
             + candidates

@@ -13,8 +13,8 @@ from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Piece
 from lmcore.engines.run import EngineRun, ServedNode
 from pages.common import engines
-from pages.common.text import _, markdown_literal, readable, visible
-from pages.figures.theme import fmt_bits, fmt_probability
+from pages.common.text import _, in_bits, markdown_literal, readable, visible
+from pages.figures.theme import fmt_probability
 from pages.live.generated_text import TextToken, generated_text
 from pages.stages.generation.line import FULL_COLOUR_BITS, REFRESH
 
@@ -87,7 +87,7 @@ def _token(step: ServedNode, ahead: bool, hint: str) -> TextToken:
     bits = -step.piece.log_prob / math.log(2)
     found = step.piece.rank
     rank = f"{found:,}" if found else _("rank above {n}").format(n=len(step.piece.among))
-    told = hint.format(p=fmt_probability(math.exp(step.piece.log_prob)), rank=rank, bits=fmt_bits(bits))
+    told = hint.format(p=fmt_probability(math.exp(step.piece.log_prob)), rank=rank, bits=in_bits(bits))
     return TextToken(label, f"{bits:.1f}", min(max(bits / FULL_COLOUR_BITS, 0.0), 1.0), told, kind)
 
 

@@ -10,8 +10,8 @@ from lmcore import Encoding, TextStream
 from lmcore.generation.repetition import repeated_tail
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
-from pages.common.text import _, markdown_literal, readable
-from pages.figures.theme import fmt_bits, fmt_probability
+from pages.common.text import _, in_bits, markdown_literal, readable
+from pages.figures.theme import fmt_probability
 from pages.live.generated_text import TextToken, generated_text
 from pages.stages.generation import chosen
 from pages.stages.generation.runs import SELECTED
@@ -80,7 +80,7 @@ def _token(step: Node, ahead: bool, colour: str, position: int) -> TextToken:
         token_id=step.token_id,
         probability=fmt_probability(step.prob),
         rank=step.rank,
-        bits=fmt_bits(bits),
+        bits=in_bits(bits),
     )
     kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
     return TextToken(step.token, caption, min(max(strength, 0.0), 1.0), hint, kind)

@@ -15,9 +15,9 @@ from lmcore.engines.engine import Engine, Prompt
 from lmcore.engines.prompt_scores import PromptToken
 from lmcore.engines.tokens import is_part
 from pages.common import engine_facts, engines, link, page, widgets
-from pages.common.text import _, visible
+from pages.common.text import _, in_bits, visible
 from pages.figures.logits import positions as figures
-from pages.figures.theme import fmt_bits, fmt_probability
+from pages.figures.theme import fmt_probability
 from pages.live.generated_text import TextToken, generated_text
 from pages.stages.logits import engine_same_weights
 from pages.stages.tokenization.common import require_text
@@ -206,7 +206,7 @@ def _coloured(asked: Asked) -> None:
             text.append(TextToken(label, "?", 0.0, unknown))
             continue
         bits = -token.log_prob / math.log(2)
-        told = hint.format(p=fmt_probability(math.exp(token.log_prob)), rank=f"{token.rank:,}", bits=fmt_bits(bits))
+        told = hint.format(p=fmt_probability(math.exp(token.log_prob)), rank=f"{token.rank:,}", bits=in_bits(bits))
         text.append(TextToken(label, f"{bits:.1f}", min(bits / FULL_COLOUR_BITS, 1.0), told))
     generated_text(text, key="engine.coloured", label=_("The coloured text"))
     st.caption(

@@ -55,6 +55,7 @@ def test_translations_fill_in_the_same_values(language: str) -> None:
 def test_lookup() -> None:
     chinese = translations("zh")
     assert chinese.gettext("Tokenization") == "分词"
+    assert (chinese.gettext("{n} bits"), chinese.gettext("{n} nats")) == ("{n} 比特", "{n} 奈特")
     few = chinese.ngettext("This page needs at least {n} token.", "This page needs at least {n} tokens.", 2)
     assert few.format(n=2) == "此页至少需要 2 个词元。"
     assert translations("en").gettext("Tokenization") == "Tokenization"
