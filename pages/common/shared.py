@@ -12,15 +12,25 @@ at. Everybody gets the same object: it is never changed in place.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import ParamSpec, Protocol, TypeVar, cast
 
 import streamlit as st
 
 P = ParamSpec("P")
-R = TypeVar("R")
+R = TypeVar("R", covariant=True)
 
 
-def shared(entries: int | None = None, doing: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+class Shared(Protocol[P, R]):
+    """A function whose results are kept; `clear` forgets the one for these arguments, or all."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return the result, kept or new."""
+
+    def clear(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Forget the result for these arguments."""
+
+
+def shared(entries: int | None = None, doing: str = "") -> Callable[[Callable[P, R]], Shared[P, R]]:
     """Return a decorator that keeps what a function returns, for all sessions of the server.
 
     Args:
@@ -28,6 +38,6 @@ def shared(entries: int | None = None, doing: str = "") -> Callable[[Callable[P,
         doing: what the page says meanwhile.
     """
     return cast(
-        Callable[[Callable[P, R]], Callable[P, R]],
+        Callable[[Callable[P, R]], Shared[P, R]],
         st.cache_resource(show_spinner=doing or False, max_entries=entries),
     )

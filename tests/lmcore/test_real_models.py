@@ -15,6 +15,8 @@ import lmcore
 from lmcore.checkpoints import packaged
 from lmcore.checkpoints.packaged import PACKAGED, _path
 
+pytestmark = pytest.mark.slow
+
 TEXTS = [
     "The capital of France is",
     "今天天气",

@@ -15,6 +15,7 @@ from tests.lmcore.checkpoints.tiny import write_folder
 from tests.pages.harness import MODELS, PAGES, clean, figures, open_page, told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(("lang", "prompt"), [("zh", "小明喜欢小红"), ("en", "The weather today is")])
 @pytest.mark.parametrize("page", PAGES)
@@ -26,6 +27,7 @@ def test_page_runs(page: str, lang: str, prompt: str, model: str) -> None:
     assert (app.title[0].value.isascii()) == (lang == "en")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", ["", "我", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "好" * 600, "x" * 5000])
 @pytest.mark.parametrize("page", PAGES)
 def test_page_meets_any_prompt_with_numbers_or_a_sentence(page: str, prompt: str) -> None:
@@ -64,6 +66,7 @@ def walk_the_views(page: str, **parameters: str) -> None:
         figures(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gemma3", "gpt2", "llama"])
 @pytest.mark.parametrize("page", PAGES)
 def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str, tmp_path, monkeypatch) -> None:
@@ -72,6 +75,7 @@ def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str,
     walk_the_views(page, prompt="the cat sat", model="tiny:bfloat16")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", PACKAGED)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_view_runs_with_the_packaged_models(page: str, model: str) -> None:

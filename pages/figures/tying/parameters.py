@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +36,7 @@ def stored(cases: Mapping[str, tuple[int, int]], *, names: tuple[str, str], valu
 
 
 def stacked(
-    totals: Mapping[str, Mapping[str, float]],
+    totals: Mapping[str, Mapping[Any, float]],
     *,
     group_names: Mapping[str, str],
     value_title: str,

@@ -86,6 +86,11 @@ def _start(place: Place) -> BackgroundReading[tuple[str, float]]:
     return sweep
 
 
+def _measure(place: Place) -> None:
+    _start(place)
+    st.session_state[_PRESSED] = True
+
+
 def _grid(place: Place, chosen: list[str]) -> None:
     """Draw the switches; runs by itself again and again while their effects are measured."""
     # The second condition: a rerun asked for while the grid's own is under way can come to nothing.
@@ -119,7 +124,8 @@ def _grid(place: Place, chosen: list[str]) -> None:
             st.button(
                 _("Measure each of the {n}").format(n=len(each_component(config))),
                 key="switched.measure",
-                on_click=lambda: (_start(place), st.session_state.update({_PRESSED: True})),
+                on_click=_measure,
+                args=(place,),
                 width="stretch",
             )
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -77,5 +78,6 @@ def to_npz(trace: Trace, names: Iterable[str], part: tuple[slice, ...] = ()) -> 
     They are not compressed: that would save a tenth of the size and take twenty times as long.
     """
     file = io.BytesIO()
-    np.savez(file, **{name: trace[name][part].numpy() for name in names})
+    arrays: dict[str, Any] = {name: trace[name][part].numpy() for name in names}
+    np.savez(file, **arrays)
     return file.getvalue()

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.embedding.similarity import MEASURES, combine, cosine, likeness
+from lmcore.analysis.embedding.similarity import MEASURES, Measure, combine, cosine, likeness
 from lmcore.tokenizer.token_search import pieces, single_token
 from pages.common import link, page, widgets
 from pages.common.text import _, language, markdown_literal
@@ -52,13 +52,14 @@ def show(lm: LanguageModel) -> None:
             b = token_picker("table.b", _("subtract"), lm, first[1:2])
             c = token_picker("table.c", _("add"), lm, first[2:3])
             expected = token_picker("table.expected", _("what rank does this token have?"), lm, first[3:])
-        measure = widgets.choice(
+        choice = widgets.choice(
             "table.measure",
             _("Similarity"),
             list(MEASURES),
             "cosine",
             format_func={"cosine": _("cosine"), "dot": _("dot product")}.__getitem__,
         )
+        measure: Measure = "cosine" if choice == "cosine" else "dot"
         excluded = widgets.toggle(
             "table.exclude",
             _("Exclude input tokens"),
@@ -69,11 +70,12 @@ def show(lm: LanguageModel) -> None:
         )
     if example != "free":
         tokens = [single_token(lm.tokenizer, word) for word in EXAMPLES[example]]
-        if None in tokens:
+        single = [token for token in tokens if token is not None]
+        if len(single) < len(tokens):
             with picture:
                 _say_pieces(lm, EXAMPLES[example], tokens)
             return
-        a, b, c, expected = tokens
+        a, b, c, expected = single
     table = trained_table(lm)
     inputs = {a, b, c}
     vector = combine(table, plus=[a, c], minus=[b])

@@ -231,7 +231,7 @@ def _draw(drawn: _Drawn, before: np.ndarray, progress: TsneProgress | None, maki
     if progress is not None:
         _say(progress)
     drawn.show(before if progress is None or progress.places is None else progress.places)
-    if making is not None and not progress.alive:
+    if making is not None and progress is not None and not progress.alive:
         st.rerun()  # the whole page, once: the buttons and the table change
 
 

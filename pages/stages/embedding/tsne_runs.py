@@ -38,7 +38,7 @@ def _finished() -> OrderedDict[Wanted, np.ndarray]:
 
 def choose(model: str, steps: int, ids: list[int], n_axes: int, seed: int) -> Wanted:
     """Let the reader choose how the map starts, and return which map is wanted."""
-    start = widgets.choice(
+    choice = widgets.choice(
         "table.start",
         _("Start from"),
         ["pca", "random"],
@@ -50,6 +50,7 @@ def choose(model: str, steps: int, ids: list[int], n_axes: int, seed: int) -> Wa
             "nothing."
         ),
     )
+    start: Start = "random" if choice == "random" else "pca"
     drawn = seed if start == "random" else 0
     return Wanted(model, steps, zlib.crc32(np.array(ids).tobytes()), n_axes, start, drawn)
 

@@ -26,13 +26,13 @@ from lmcore.position import alibi_slopes, relative_bucket, rope_frequencies, sin
 
 distance = torch.arange({length})
 print("sinusoidal", similarity(sinusoidal_table({length}, {d_model}, {base}))[-1].flip(0))
-learned = lmcore.load({learned!r}).model.position.weight.detach()[:{length}]
+learned = lmcore.load({learned!r}).model.position.get_parameter("weight").detach()[:{length}]
 print("learned   ", similarity(learned)[-1].flip(0))
 print("rope      ", rope_decay(distance, rope_frequencies({d_rope}, {base})))
 print("alibi     ", -alibi_slopes({n_heads})[{head}] * distance)
 lm = lmcore.load({relative!r})
 buckets = relative_bucket(distance, lm.config.relative_buckets, lm.config.relative_max_distance)
-print("relative  ", lm.model.position.weight.detach()[buckets, {head}])
+print("relative  ", lm.model.position.get_parameter("weight").detach()[buckets, {head}])
 """
 
 
@@ -133,7 +133,7 @@ def _effects(
     relative = session.language_model(names["relative"])
     config = relative.config
     buckets = relative_bucket(distance, config.relative_buckets, config.relative_max_distance)
-    learned = session.language_model(names["learned"]).model.position.weight.detach()[:length]
+    learned = session.language_model(names["learned"]).model.position.get_parameter("weight").detach()[:length]
     slope = alibi_slopes(lmcore.builtin.configs()[names["alibi"]].n_heads)[head]
     return [
         (
@@ -155,7 +155,7 @@ def _effects(
             Effect(
                 _("Relative bias"),
                 _("learned, added to the score"),
-                relative.model.position.weight.detach()[buckets, head],
+                relative.model.position.get_parameter("weight").detach()[buckets, head],
             ),
         ),
         ("none", Effect(_("None"), _("none: all positions are alike"), torch.zeros(length, length))),

@@ -18,7 +18,7 @@ import lmcore
 from lmcore.analysis.position.measures import similarity
 
 lm = lmcore.load({name!r})
-table = lm.model.position.weight.detach()           # [context_length, d_model]
+table = lm.model.position.get_parameter("weight").detach()           # [context_length, d_model]
 print(table.shape, table[{place}])
 print(similarity(table, cosine=True)[{place}])
 """
@@ -28,7 +28,7 @@ def show() -> None:
     """Draw the view."""
     name = model_with("learned")
     lm = session.language_model(name)
-    weights = lm.model.position.weight.detach()
+    weights = lm.model.position.get_parameter("weight").detach()
     length, width = weights.shape
     controls, picture = page.workbench()
     with controls:

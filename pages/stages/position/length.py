@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -93,8 +94,12 @@ def _run(n_batches: int) -> LengthRun:
     if run.running:
         st.button(_("Stop"), key="position.stop", on_click=run.stop, width="stretch")
     elif run.done < 1:
-        st.button(_("Go on"), key="position.go_on", on_click=_start, args=(n_batches,), width="stretch", type="primary")
+        st.button(_("Go on"), key="position.go_on", on_click=_go_on, args=(n_batches,), width="stretch", type="primary")
     return run
+
+
+def _go_on(n_batches: int) -> None:
+    _start(n_batches)
 
 
 def _start(n_batches: int) -> LengthRun:
@@ -122,7 +127,7 @@ def _watch(run: LengthRun, width: int, trained: int, logarithmic: bool, was_aliv
     if len(losses) > 1:
         grammar = _("the grammar itself")
         learned = {"learned": trained} if "learned" in losses else {}
-        common = {
+        common: dict[str, Any] = {
             "colours": figures.COLOURS,
             "length": LENGTH,
             "trained": trained,

@@ -219,7 +219,7 @@ def _tell_vectors(met: RopeMeeting) -> None:
 def _tell_layouts(met: RopeMeeting) -> None:
     st.subheader(_("Two layouts of the pairs"), anchor=False)
     names = {"half_split": _("half-split"), "interleaved": _("interleaved")}
-    other = "interleaved" if met.layout == "half_split" else "half_split"
+    other: RopeLayout = "interleaved" if met.layout == "half_split" else "half_split"
     difference = torch.tensor([met.query - met.key])
     q, k = (_as_other_layout(x, met.layout) for x in (met.q, met.k))
     again = rope_scores_by_difference(q, k, difference, met.frequencies, other, met.scale).sum().item()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -207,7 +208,11 @@ def _scores(
     st.subheader(_("The score against the distance"), anchor=False)
     differences = torch.arange(min(_DRAWN * trained, _MOST_POSITIONS))
     sharper = scaling.attention_factor**2
-    common = {"trained": trained, "note": _("beyond the trained length"), "x_title": _("query position − key position")}
+    common: dict[str, Any] = {
+        "trained": trained,
+        "note": _("beyond the trained length"),
+        "x_title": _("query position − key position"),
+    }
     ones, real = st.columns(2)
     with ones:
         st.markdown("**" + _("Two equal vectors, all pairs of the same length") + "**")

@@ -31,7 +31,7 @@ lm = lmcore.load({name!r})
 buckets = relative_bucket(torch.arange({length}), {n_buckets}, {max_distance})
 print(buckets)
 own = relative_bucket(torch.arange({length}), lm.config.relative_buckets, lm.config.relative_max_distance)
-print(lm.model.position.weight.detach()[own, {head}])     # the learned bias at each distance
+print(lm.model.position.get_parameter("weight").detach()[own, {head}])     # the learned bias at each distance
 """
 TEXT_CODE = """
 import lmcore
@@ -120,7 +120,7 @@ def show_relative() -> None:
     distance = torch.arange(length)
     buckets = relative_bucket(distance, n_buckets, max_distance)
     own = relative_bucket(distance, config.relative_buckets, config.relative_max_distance)
-    learned = lm.model.position.weight.detach()[own]  # [distance, head]
+    learned = lm.model.position.get_parameter("weight").detach()[own]  # [distance, head]
     with picture:
         for key, series, title, alt in (
             (

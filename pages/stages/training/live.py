@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 import lmcore
-from lmcore.config import ModelConfig
+from lmcore.config import ModelConfig, PositionEncodingName
 from lmcore.training.texts import MAX_CHARACTERS
 from lmcore.training.trial import TrialSettings
 from pages.common import link, page, widgets
@@ -14,7 +14,7 @@ from pages.stages.training import watch
 from pages.stages.training.example_texts import EXAMPLE_PROBES, EXAMPLE_TEXTS
 from pages.stages.training.run import Reading, Run, start
 
-ENCODINGS = ("rope", "learned", "sinusoidal", "relative", "alibi", "none")
+ENCODINGS: tuple[PositionEncodingName, ...] = ("rope", "learned", "sinusoidal", "relative", "alibi", "none")
 RATES = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 RUN = "training.run"  # in the session: survives page changes; when the session ends, so does the training
 _PROBLEM = "training.problem"
@@ -107,6 +107,7 @@ def _choose_text() -> Reading:
 
 
 def _choose(reading: Reading) -> TrialSettings:
+    encodings: dict[str, PositionEncodingName] = {name: name for name in ENCODINGS}
     settings = TrialSettings(
         d_model=widgets.slider("training.d_model", "d_model", 16, WIDEST, 40, step=8),
         tie_embeddings=widgets.toggle(
@@ -115,7 +116,7 @@ def _choose(reading: Reading) -> TrialSettings:
             True,
             help=_("One shared matrix for the embedding and the head, or two matrices."),
         ),
-        position_encoding=widgets.select("training.encoding", _("Position encoding"), ENCODINGS, "rope"),
+        position_encoding=encodings[widgets.select("training.encoding", _("Position encoding"), ENCODINGS, "rope")],
         learning_rate=widgets.select("training.rate", _("Highest learning rate"), RATES, 0.01),
         batch_size=widgets.slider("training.batch", _("Batch size (windows of 64 tokens)"), 4, 32, 16, step=4),
         steps=widgets.slider("training.steps", _("Steps"), 50, MOST_STEPS, 400, step=50),

@@ -14,7 +14,7 @@ _PATIENCE = 2.0  # seconds in which a small model is done, and nothing has to mo
 _REFRESH = 1.0  # seconds between two looks
 
 
-def results_of(reading: BackgroundReading[Any], key: str, again: Callable[[], object]) -> list[Any] | None:
+def results_of(reading: BackgroundReading[Any], key: str, again: Callable[[], None]) -> list[Any] | None:
     """Return a reading's results when all are there; until then show how far it is, and None.
 
     Args:

@@ -98,10 +98,12 @@ class _World:
 def _world() -> _World:
     tokenizer = lmcore.builtin.tokenizer()
     grammar = Truth(tokenizer)
-    truth = tuple(grammar.next_token_probs(tokenizer.encode(probe).ids) for probe in PROBES.values())
+    truth = [grammar.next_token_probs(tokenizer.encode(probe).ids) for probe in PROBES.values()]
     often = Counter(SmallWorldText(tokenizer).held_out().flatten().tolist())
     shown = sorted(occurring_tokens(tokenizer), key=lambda token: -often[token])
-    return _World(tokenizer, truth, grammar_loss(tokenizer), tuple(shown))
+    said = tuple(probs for probs in truth if probs is not None)
+    assert len(said) == len(PROBES), "every probe is a text of the grammar"
+    return _World(tokenizer, said, grammar_loss(tokenizer), tuple(shown))
 
 
 def start(settings: TrialSettings, reading: Reading) -> Run:

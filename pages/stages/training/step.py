@@ -170,6 +170,7 @@ def _others(
     """
     lm = session.language_model(name)
     slope = _line(name, ids, last_only).results[0]
+    assert isinstance(slope, Slope)  # the first of the results
     texts = list(dict.fromkeys([text, *OTHERS]))
 
     def results() -> Iterator[tuple[str, float, float] | None]:

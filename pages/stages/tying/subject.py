@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from lmcore import LanguageModel, ModelConfig
@@ -27,7 +29,7 @@ def subject_picker(lm: LanguageModel) -> ModelConfig:
 
 def free_config() -> ModelConfig:
     """Return the config that the sliders make; sizes that do not fit together are said, and the page stops."""
-    sizes = {
+    sizes: dict[str, Any] = {
         "d_model": widgets.slider("d_model", "d_model", 64, 16_384, START.d_model, step=64),
         "n_layers": widgets.slider("n_layers", "n_layers", 1, 128, START.n_layers),
         "n_heads": widgets.slider("n_heads", "n_heads", 1, 128, START.n_heads),

@@ -9,6 +9,8 @@ import lmcore
 from lmcore.analysis import attention_of_query, attribute, effects_alone, logit_lens, next_probs, residual_stream
 from tests.lmcore.test_real_models import need
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=["smollm2-135m-instruct", "gemma-3-270m"])
 def passed(request: pytest.FixtureRequest) -> tuple[lmcore.LanguageModel, list[int], lmcore.Trace]:

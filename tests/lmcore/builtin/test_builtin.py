@@ -17,6 +17,8 @@ from lmcore.model import Model
 from lmcore.training import TrainingSettings, train
 from lmcore.training.builtin_models import HELD_OUT_SEED, SEED, batches, held_out
 
+pytestmark = pytest.mark.slow
+
 NAMES = builtin.names()
 
 

@@ -18,6 +18,8 @@ import lmcore
 from lmcore.checkpoints.gguf_file import GGUFFile
 from tests.lmcore.checkpoints.tiny import write_folder, write_gguf
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):

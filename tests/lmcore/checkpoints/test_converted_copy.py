@@ -15,6 +15,8 @@ from lmcore.checkpoints.weights import own_tensors
 from lmcore.loading import LoadingCancelled
 from tests.lmcore.checkpoints.tiny import write_gguf
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def source(tmp_path):

@@ -14,6 +14,8 @@ from lmcore.corpus import Truth, build_tokenizer, small_world, windows
 from lmcore.corpus.grammar import Scene, expand, fill, table
 from lmcore.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.slow
+
 WORLD = small_world()
 TOKENIZER = Tokenizer.from_file(Path(tokenizer_module.__file__).parents[1] / "builtin" / "tokenizer.json")
 TRUTH = Truth(TOKENIZER)

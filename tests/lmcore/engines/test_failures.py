@@ -17,6 +17,8 @@ from lmcore.engines.pieces import Sampler
 from lmcore.engines.run import EngineRun
 from tests.engines.small_server import KEY, Behaviour, serving
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):

@@ -24,6 +24,8 @@ from lmcore.engines.run import EngineRun
 from tests.engines import llama_cpp, vllm_cpu
 from tests.engines.servers import KEY, MODEL
 
+pytestmark = pytest.mark.slow
+
 SERVERS = {"llama.cpp": llama_cpp, "vLLM": vllm_cpu}
 LOCAL = "smollm2-135m-instruct"
 PROMPTS = ["The weather today is", "The capital of France is", "Once upon a time there was a"]

@@ -21,6 +21,8 @@ from tests.engines.servers import python_of
 
 from . import oracles
 
+pytestmark = pytest.mark.slow
+
 LEAST = (0, 3, 36)  # the version of llama-cpp-python that the preset describes
 KNOBS = (
     *("penalty_last_n", "repetition_penalty", "frequency_penalty", "presence_penalty"),

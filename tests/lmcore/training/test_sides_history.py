@@ -14,6 +14,8 @@ from lmcore.training.sides_history import MEASURE_EVERY, history_of, recorded, r
 from lmcore.training.texts import SmallWorldText
 from lmcore.training.trial import Trial
 
+pytestmark = pytest.mark.slow
+
 TOKENIZER = lmcore.builtin.tokenizer()
 
 

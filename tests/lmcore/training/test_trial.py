@@ -19,6 +19,8 @@ from lmcore.training.background import BackgroundTraining
 from lmcore.training.texts import SmallWorldText
 from lmcore.training.trial import Trial, TrialSettings, grammar_loss
 
+pytestmark = pytest.mark.slow
+
 TOKENIZER = lmcore.builtin.tokenizer()
 SMALL = TrialSettings(d_model=16, batch_size=2, steps=5)
 

@@ -122,6 +122,7 @@ def test_large_tensors_are_offered_in_parts(monkeypatch: pytest.MonkeyPatch) -> 
 # Page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("model", lmcore.builtin.names())
 def test_every_view_runs_with_every_model(view: str, model: str) -> None:
@@ -130,6 +131,7 @@ def test_every_view_runs_with_every_model(view: str, model: str) -> None:
     assert (app.dataframe or view == "attention") and len(app.get("plotly_chart")) >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("prompt", ["好", "\ud83d \0<b>$x$:red[y]", "a" * 300])
 def test_every_view_meets_any_prompt(view: str, prompt: str) -> None:

@@ -18,6 +18,8 @@ from tests.engines.small_server import KEY, Behaviour, serving
 from tests.pages.generation.page import text_part
 from tests.pages.harness import figures, open_page, printed, tables, told
 
+pytestmark = pytest.mark.slow
+
 ENGINE_PAGES = ("tokenization", "logits", "sampling", "generation")
 INSIDE = ("embedding", "position", "blocks", "tying")
 PROMPT = "The weather today is"

@@ -90,6 +90,7 @@ def test_forming_marks_now_by_place_and_not_by_value() -> None:
     assert figure.layout.shapes[0].x0 == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "lang"), list(zip(MODELS, ["en", "zh"] * len(MODELS), strict=False)))
 def test_every_view_runs_with_every_model(name: str, lang: str) -> None:
     for each in VIEWS:
@@ -193,6 +194,7 @@ def test_few_points_have_a_map(words: str, method: str, axes: str) -> None:
         assert any("at least 4 points" in caption.value for caption in app.caption)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axes", ["2", "3"])
 def test_tsne_is_made_in_the_background_and_kept(axes: str) -> None:
     state = {"table.method": "tsne", "table.axes": axes, "table.shown": "words", "table.start": "random"}

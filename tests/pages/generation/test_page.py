@@ -176,6 +176,7 @@ def test_colours_are_the_numbers_they_name(colour: str) -> None:
         assert token["strength"] == pytest.approx(strength, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("prompt", ["a", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "😊"])
 def test_any_prompt_can_be_continued(prompt: str, lang: str) -> None:

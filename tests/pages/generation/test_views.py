@@ -11,6 +11,8 @@ from pages.common.escape import visible
 from tests.pages.generation.page import run, view
 from tests.pages.harness import clean, figures, printed, told
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_more_probable_sentence_that_greedy_misses_is_shown() -> None:
     app = view("search", prompt="I like", **{"search.tokens": "2", "search.width": "3"})

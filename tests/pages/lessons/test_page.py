@@ -127,6 +127,7 @@ def test_a_teachers_folder_is_read_and_broken_files_are_told(tmp_path: Path, mon
     assert not app.exception and app.title[0].value == "Sampling"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_tour_is_walked_to_its_end(lang: str) -> None:
     app = open_page("lessons", lang=lang, temperature="1.7", prompt="The king")

@@ -162,6 +162,7 @@ def test_labels_are_literal() -> None:
 # Page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("model", lmcore.builtin.names())
 def test_every_view_runs_with_every_model(view: str, model: str) -> None:
@@ -170,6 +171,7 @@ def test_every_view_runs_with_every_model(view: str, model: str) -> None:
     assert app.dataframe and app.get("plotly_chart")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("prompt", ["好", "\0<b>$x$:red[y] ", "a" * 300])
 def test_every_view_meets_any_prompt_and_target(view: str, prompt: str) -> None:

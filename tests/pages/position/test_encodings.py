@@ -35,6 +35,7 @@ def test_every_scaling_has_its_view(kind: str) -> None:
         np.testing.assert_allclose(table[column], table["θ unscaled"])  # a factor of 1 changes nothing
 
 
+@pytest.mark.slow
 def test_scalings_are_measured_on_the_built_in_model_when_asked() -> None:
     app = run(**{"position.view": "scaling"})
     [measure] = [button for button in app.button if button.key == "position.scaled_start"]

@@ -13,6 +13,8 @@ from lmcore.analysis.position.length import HELD_OUT_SEED
 from tests.pages.harness import tables, told
 from tests.pages.position.page import ENCODINGS, FEW, run
 
+pytestmark = pytest.mark.slow
+
 
 def measured(**parameters: str) -> AppTest:
     """Open the view of long texts and wait until its run has ended."""

@@ -21,6 +21,7 @@ VIEWS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_runs_and_its_snippet_too(view: str, lang: str) -> None:
@@ -30,6 +31,7 @@ def test_every_view_runs_and_its_snippet_too(view: str, lang: str) -> None:
     assert len(printed(app)) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("prompt", ["", "我", "\0\u202e<script>alert(1)</script> :red[x] $y$ 😊", "好" * 600])
 def test_prompts_that_do_not_fit_are_met_with_numbers_or_a_sentence(view: str, prompt: str) -> None:

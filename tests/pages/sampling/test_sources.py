@@ -132,6 +132,7 @@ def test_what_cannot_be_read_is_named_by_line_and_the_rest_is_kept(
     assert (found.problems, found.logits) == (problems, kept)
 
 
+@pytest.mark.slow
 def test_300_000_lines_are_read() -> None:
     found = read("\n".join(f"t{i}: {i % 17}" for i in range(300_000)))
     assert len(found.logits) == 300_000 and found.tokens[-1] == "t299999" and not found.problems

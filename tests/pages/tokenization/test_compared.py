@@ -32,6 +32,7 @@ def test_vocabularies_side_by_side() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sample", "n"), [("letters", 100_000), ("marks", 1_000_000)])
 def test_of_a_long_text_only_a_window_is_drawn_and_all_is_counted(sample: str, n: int) -> None:
     app = run("compare", **{"tokenization.text": sample, "tokenization.from": "480"}, vocabularies="bytes,small-world")

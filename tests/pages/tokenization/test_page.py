@@ -53,6 +53,7 @@ def test_the_browser_gets_every_piece_of_the_replay(text: str) -> None:
     assert [step["rank"] for step in data["steps"]] == [step.rank for step in steps]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_in_both_languages(view: str, lang: str) -> None:
@@ -63,6 +64,7 @@ def test_every_view_in_both_languages(view: str, lang: str) -> None:
         printed(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", ["", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "好" * 600, "x" * 5000])
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_meets_any_prompt(view: str, prompt: str) -> None:
@@ -253,6 +255,7 @@ def test_of_a_large_vocabulary_some_tokens_are_drawn_and_the_most_probable_among
     assert names.to_draw(logits[:1000]).tolist() == list(range(1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["small-world", "small-world-untied"])
 def test_renamed_ids_give_the_same_logits(model: str) -> None:
     app = run("names", prompt="今天天气", model=model, id_seed="5")

@@ -19,6 +19,8 @@ from pages.common import session
 from pages.figures.training import gradients, live, records
 from tests.pages.harness import go_to, open_page, printed, tables, told, well
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = "患者服用华法林后出现黑便"
 QUICK = {
     "training.view": "live",

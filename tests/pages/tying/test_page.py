@@ -63,6 +63,7 @@ def test_row_cosines_are_counted_once_each() -> None:
     assert sum(bars.y) == 4 and bars.y[0] == bars.y[-1] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "lang"), list(zip(MODELS, ["en", "zh"] * len(MODELS), strict=False)))
 def test_every_view_runs_with_every_model(name: str, lang: str) -> None:
     for each in VIEWS:

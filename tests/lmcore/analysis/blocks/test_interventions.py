@@ -38,6 +38,7 @@ def test_what_is_switched_off_adds_nothing(name: str) -> None:
     torch.testing.assert_close(run(model, [])["logits"], intact["logits"])  # the model is as it was
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 def test_swapped_tokens_are_the_text_with_its_ids_swapped(name: str) -> None:
     model, _trace = traced(name)
@@ -49,6 +50,7 @@ def test_swapped_tokens_are_the_text_with_its_ids_swapped(name: str) -> None:
         torch.testing.assert_close(run(model, ["swap.0.4", "swap.4.6"])["logits"], model(torch.tensor(ids)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [3, 300])  # many rows in a batch, and one
 def test_effects_are_those_of_passes_made_one_by_one(length: int) -> None:
     lm = lmcore.load("small-world")

@@ -9,6 +9,8 @@ import torch
 from lmcore.analysis.embedding import tsne
 from lmcore.analysis.embedding.tsne import STEPS, TsneRun
 
+pytestmark = pytest.mark.slow
+
 
 def clusters(n_clusters: int, each: int) -> torch.Tensor:
     rng = np.random.default_rng(2)

@@ -7,6 +7,7 @@ import lmcore
 from lmcore.analysis.tokenization.permutation import random_permutation, rename_ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tied", [True, False])
 def test_renamed_ids_give_the_renamed_logits(tied: bool) -> None:
     torch.manual_seed(0)
