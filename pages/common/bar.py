@@ -1,4 +1,4 @@
-"""What stands around every page: the prompt, the model picker and the language switch."""
+"""The frame of every page: the prompt, the model picker and the language switch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import streamlit as st
 import torch
 
+import lmcore
+from lmcore.corpus import Truth
 from lmcore.loading import AvailableModel, split_dtype
 from pages.common import engines, link, session
 from pages.common.escape import whole_characters
@@ -92,7 +94,7 @@ def _title(name: str, known: Mapping[str, AvailableModel]) -> str:
 
 
 def notes() -> None:
-    """Say what a reader of this model's numbers must know: tokens in front of the text, weights of half precision."""
+    """Say what a reader of this model's numbers must know: tokens added in front, half precision, an unknown text."""
     if engines.chosen() is not None:
         return  # its pages say what was found about it
     lm = session.language_model()
@@ -109,6 +111,13 @@ def notes() -> None:
         )
     if lm.model.head.weight.dtype != torch.float32 and 0 < len(encoding.ids) <= lm.config.context_length:
         _say_rounding(encoding.ids)
+    if lm.name in lmcore.builtin.names() and Truth(lmcore.builtin.tokenizer()).next_token_probs(encoding.ids) is None:
+        st.caption(
+            _(
+                "This prompt is not a text of the small world, the only texts that {name} was trained on. Its "
+                "predictions here are no guide to anything else."
+            ).format(name=lm.name)
+        )
 
 
 def _say_rounding(ids: list[int]) -> None:

@@ -95,6 +95,13 @@ def test_what_bfloat16_changes_is_said(tmp_path, monkeypatch) -> None:
     assert f"{probs[moved_most]:.4f} here" in " ".join(caption.value for caption in app.caption)
 
 
+@pytest.mark.parametrize("page", ["logits", "sampling"])
+def test_a_prompt_outside_the_small_world_is_said(page: str) -> None:
+    note = "not a text of the small world"
+    assert note in told(open_page(page, prompt="床前明月光，"))
+    assert note not in told(open_page(page, prompt="今天天气"))
+
+
 def test_a_model_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model = PACKAGED["gemma-3-270m"]
     for module, _path in model.parts:
