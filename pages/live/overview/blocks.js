@@ -1,7 +1,7 @@
 // The blocks as a stack from left to right: in each, what the followed token attends to; below, what it would say there.
 
 import { element, fill, fmtCount, fmtProbability, setText, svgElement } from "../sampling_lab/format.js";
-import { fmtPercent } from "./numbers.js";
+import { fmtPercent, quoted } from "./numbers.js";
 
 const LEAST = 0.01; // weights below are not drawn
 const LABEL = 15; // pixels a label of the lens takes, standing upright
@@ -44,11 +44,13 @@ export class Blocks {
   }
 
   // places: the middles of the rows, by index from -1 (all before the window) on, in pixels from the picture's top.
-  show(state, places, width, height) {
+  // names: whether the rows are named in the picture, as they are where parts are stacked.
+  show(state, places, width, height, names = false) {
     this.state = state;
     this.n = state.model;
     this.bands(width);
     this.draw(places, width, height);
+    if (names) this.nameRows(places);
     this.showHeads();
     this.showLens(width);
   }
@@ -91,7 +93,7 @@ export class Blocks {
       for (const [i, y] of places) {
         const weight = this.weight(layer, i);
         if (!(weight >= LEAST) || i > followedRow) continue;
-        const hue = i < 0 ? "currentColor" : text.rows[i].hue;
+        const hue = i < 0 ? "rgb(138, 143, 152)" : text.rows[i].hue;
         const end = right - Math.min(wide * 0.12, 6);
         const bend = left + (end - left) * 0.55;
         const path = svgElement("path", { class: "flow", d: `M${left} ${y}C${bend} ${y} ${bend} ${target} ${end} ${target}` });
@@ -117,14 +119,23 @@ export class Blocks {
     svg.setAttribute("aria-hidden", "true");
   }
 
+  nameRows(places) {
+    for (const [i, y] of places) {
+      const name = svgElement("text", { class: "name", x: 4, y: y - 5 });
+      const { rows, earlier } = this.state.text;
+      name.textContent = i < 0 ? fill(this.state.labels.earlier, { n: fmtCount(earlier) }) : rows[i].text;
+      this.picture.append(name);
+    }
+  }
+
   reading(layer, event, places) {
     const { labels, followed, text } = this.state;
     const box = this.picture.getBoundingClientRect();
     const y = ((event.clientY - box.top) * this.picture.viewBox.baseVal.height) / box.height;
     const [i] = [...places].reduce((best, place) => (Math.abs(place[1] - y) < Math.abs(best[1] - y) ? place : best));
-    const to = i < 0 ? fill(labels.earlier, { n: fmtCount(text.earlier) }) : text.rows[i].text;
+    const to = i < 0 ? fill(labels.earlier, { n: fmtCount(text.earlier) }) : quoted(text.rows[i].text);
     const p = fmtProbability(this.weight(layer, i));
-    return fill(labels.weight, { block: layer, head: this.headName(), from: followed.text, to, p });
+    return fill(labels.weight, { block: layer, head: this.headName(), from: quoted(followed.text), to, p });
   }
 
   // The row the followed token attends to most: [index, weight].
@@ -154,8 +165,8 @@ export class Blocks {
       button.setAttribute("aria-label", name);
       button.tabIndex = isChosen ? 0 : -1;
       button.onclick = () => this.choose({ head });
-      const to = i < 0 ? fill(labels.earlier, { n: fmtCount(text.earlier) }) : text.rows[i].text;
-      const values = { block: chosen.layer, head: name, from: this.state.followed.text, to, p: fmtProbability(weight) };
+      const to = i < 0 ? fill(labels.earlier, { n: fmtCount(text.earlier) }) : quoted(text.rows[i].text);
+      const values = { block: chosen.layer, head: name, from: quoted(this.state.followed.text), to, p: fmtProbability(weight) };
       button.onpointerenter = () => this.say(fill(labels.weight, values));
       button.onpointerleave = () => this.say(null);
       made.push(button);
@@ -172,7 +183,7 @@ export class Blocks {
     const last = this.n.layers - 1;
     const made = way.lens.slice(1).map(({ text, p }, layer) => {
       const isChosen = layer === chosen.layer;
-      const said = fill(labels.after, { block: layer, token: text, p: fmtProbability(p) });
+      const said = fill(labels.after, { block: layer, token: quoted(text), p: fmtProbability(p) });
       const button = element("button", { type: "button", className: "says" }, element("bdi", { textContent: text }));
       if (isLying || isChosen) button.append(element("span", { textContent: fmtPercent(p) }));
       button.style.setProperty("--p", p.toFixed(4));

@@ -2,7 +2,7 @@
 
 import { probability } from "../sampling_lab/candidates.js";
 import { element, fill, fmtCount, fmtExact, fmtLogit, setText } from "../sampling_lab/format.js";
-import { fmtPercent } from "./numbers.js";
+import { fmtPercent, quoted } from "./numbers.js";
 
 const NICE = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1];
 
@@ -47,7 +47,7 @@ export class Chances {
   reading({ rank, p1, p, text }, written = fmtPercent) {
     const id = this.ranked.ids[rank];
     const now = p > 0 ? written(p) : this.labels.gone;
-    return fill(this.labels.row, { token: text, id, logit: fmtLogit(this.ranked.logits[rank]), p: written(p1), now });
+    return fill(this.labels.row, { token: quoted(text), id, logit: fmtLogit(this.ranked.logits[rank]), p: written(p1), now });
   }
 
   show(result) {

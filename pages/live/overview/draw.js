@@ -1,7 +1,7 @@
 // Draw, step back, play and stop. The page's own sampler draws, with the session's seed; here is only asked for it.
 
 import { element, fill, fmtProbability, setText } from "../sampling_lab/format.js";
-import { fmtValue } from "./numbers.js";
+import { fmtValue, quoted } from "./numbers.js";
 
 const PACES = [0.5, 1, 2, 5, 0]; // tokens a second; 0 is as fast as they come
 
@@ -18,7 +18,7 @@ export class Draw {
     button("play", "small-button").onclick = () => (this.playing ? this.stop() : this.play());
     button("back", "small-button").onclick = () => this.stop() || act("back");
     button("restart", "small-button").onclick = () => this.stop() || act("restart");
-    button("take").onclick = () => this.stop() || act("take");
+    button("take", "take").onclick = () => this.stop() || act("take");
     this.paceInput = element("select", { className: "select" });
     this.paceInput.onchange = () => this.due();
     this.seedInput = element("input", { type: "number", className: "field", min: 0, max: 2 ** 32 - 1, step: 1 });
@@ -84,7 +84,7 @@ export class Draw {
 
   // answered: the page has carried out all that was asked of it.
   show(state, answered) {
-    const { draw, labels, take, isLast } = state;
+    const { draw, labels, take } = state;
     this.state = state;
     this.build(labels);
     if (answered) this.waiting = false;
@@ -96,15 +96,15 @@ export class Draw {
     this.takeButton.disabled = !take.possible;
     this.takeButton.title = take.same ? labels.take_help : `${labels.take_help} ${labels.take_changed}`;
     this.write();
-    setText(this.said, this.sentence(state) + (isLast ? "" : ""));
+    setText(this.said, this.sentence(state));
     this.due();
   }
 
   sentence({ draw, labels }) {
     if (draw.end) return labels.ends[draw.end];
-    if (draw.token === null) return labels.nothing_drawn;
-    if (draw.by_hand) return fill(labels.taken, { token: draw.text });
-    return fill(labels.drawn, { u: fmtValue(draw.u), token: draw.text, p: fmtProbability(draw.p) });
+    if (draw.token === null) return "";
+    if (draw.by_hand) return fill(labels.taken, { token: quoted(draw.text) });
+    return fill(labels.drawn, { u: fmtValue(draw.u), token: quoted(draw.text), p: fmtProbability(draw.p) });
   }
 
   write() {

@@ -53,6 +53,9 @@ export function cellAt(canvas, event, n, down = false) {
 // The numbers of a distribution, to write beside a bar: 4 significant digits are room enough.
 export const fmtValue = (value) => String(Number(value.toPrecision(4))).replace("-", "\u2212");
 
+// A token inside a sentence: many are commas and spaces.
+export const quoted = (text) => `"${text}"`;
+
 export const fmtPercent = (p) => {
   if (p === 0) return "0 %";
   const percent = 100 * p;

@@ -9,8 +9,9 @@ import { Blocks } from "./blocks.js";
 import { Chances } from "./chances.js";
 import { Draw } from "./draw.js";
 import { Flow } from "./flow.js";
+import { Line } from "./line.js";
 import { Knobs } from "./knobs.js";
-import { unpacked } from "./numbers.js";
+import { quoted, unpacked } from "./numbers.js";
 import { Position } from "./position.js";
 import { Tokens } from "./tokens.js";
 import { Hidden, Rows, embeddingNote } from "./vectors.js";
@@ -18,7 +19,6 @@ import { STEPS, Walk } from "./walk.js";
 
 const QUIET_MS = 300; // after this much quiet the page is told which block and head are followed
 const LEAST_HEIGHT = 520; // of the board, in a low window
-const BAR = 22; // pixels a bar takes
 
 class Overview {
   constructor(root) {
@@ -53,6 +53,7 @@ class Overview {
       }
     );
     this.drawing = new Draw({ buttons: find(".buttons"), said: find(".draw .note") }, { act: (what, values) => this.act(what, values) });
+    this.line = new Line(find(".line"), find(".falls"));
     this.flow = new Flow(find("svg.lines"));
     new ResizeObserver(() => this.fit()).observe(root);
     window.addEventListener("resize", () => this.fit());
@@ -172,6 +173,8 @@ class Overview {
     if (!isNew && size === this.size) return;
     this.size = size;
     this.root.style.setProperty("--height", isWide ? `${height}px` : "auto");
+    // In a low window, or in large type, the sliders and the draw stand closer.
+    this.root.classList.toggle("low", isWide && height < 46 * parseFloat(getComputedStyle(this.root).fontSize));
     const { text } = this.state;
     const rows = text.rows.length + (text.earlier > 0) + (text.later > 0) + 1;
     this.root.style.setProperty("--rows", rows);
@@ -184,36 +187,42 @@ class Overview {
     const { way, labels, text } = state;
     this.tokens.show(state);
     this.embedding.show(way.embedding, text.earlier ? 1 : 0, state.followedRow, (i, dimension) =>
-      fill(labels.cell, { token: text.rows[i].text, i: dimension, value: fmtLogit(way.embedding.at(i, dimension)) })
+      fill(labels.cell, { token: quoted(text.rows[i].text), i: dimension, value: fmtLogit(way.embedding.at(i, dimension)) })
     );
     this.position.show(state);
-    this.hidden.show(state);
+    this.hidden.show(state, this.root.classList.contains("stacked"));
     const note = (name) => this.parts[name].querySelector(".note");
     this.tokens.note(note("text"), state);
     embeddingNote(note("embedding"), this.embedding, state);
     this.position.note(note("position"), state);
+    const stacked = this.root.classList.contains("stacked");
     const picture = this.blocks.picture.getBoundingClientRect();
     const places = new Map();
     this.tokens.rows.forEach((row, index) => {
       const box = row.getBoundingClientRect();
       const i = index - this.tokens.first;
       const holder = this.embedding.root.children[index]?.getBoundingClientRect() ?? box;
-      const middle = this.root.classList.contains("stacked") ? holder.top - this.embedding.root.getBoundingClientRect().top + holder.height / 2 : box.top + box.height / 2 - picture.top;
+      const middle = stacked ? holder.top - this.embedding.root.getBoundingClientRect().top + holder.height / 2 : box.top + box.height / 2 - picture.top;
       if (i < text.rows.length) places.set(i, middle);
     });
-    this.blocks.show(state, places, picture.width, picture.height);
+    this.blocks.show(state, places, picture.width, picture.height, stacked);
     this.blocks.note(note("blocks"));
     const room = this.chances.list.clientHeight;
-    const stacked = this.root.classList.contains("stacked");
-    const n = stacked ? 10 : Math.max(Math.floor(room / BAR), 3);
+    const bar = 1.7 * parseFloat(getComputedStyle(this.chances.list).fontSize);
+    const n = stacked ? 10 : Math.max(Math.floor(room / bar), 3);
     if (this.built !== this.ranked || this.builtBars !== n || this.chances.labels !== labels) {
       [this.built, this.builtBars] = [this.ranked, n];
       this.chances.build({ ranked: this.ranked, labels, texts: this.texts }, n);
     }
     this.reshape();
     const parts = {
-      ...{ tokens: this.tokens, embedding: this.embedding.root, position: this.position.root, picture: this.blocks.picture },
-      ...{ hidden: this.hidden.canvas, bars: this.chances.rows, drawn: this.drawing.drawButton },
+      tokens: this.tokens,
+      embedding: this.embedding.root,
+      position: this.position.root,
+      picture: this.blocks.picture,
+      hidden: this.hidden.canvas,
+      bars: this.chances.rows,
+      drawn: this.drawing.drawButton,
     };
     if (!stacked) this.flow.draw(this.board, parts, state);
   }
@@ -236,6 +245,7 @@ class Overview {
     this.chances.show(this.result);
     this.chances.mark(this.state.next ?? -1);
     this.knobs.tell(this.result, labels.stages);
+    this.line.show(this.result, this.state.isLast ? this.state.draw.next : null, this.texts, labels);
     clearTimeout(this.telling);
     const tell = () => {
       this.chances.describe();

@@ -1,6 +1,7 @@
 // What the position encoding does, a row a token: a strip that is added; the hands of RoPE's clocks; a bias on scores.
 
 import { element, fill, fmtLogit, setText, svgElement } from "../sampling_lab/format.js";
+import { quoted } from "./numbers.js";
 import { Rows } from "./vectors.js";
 
 const CLOCKS = 5;
@@ -20,7 +21,7 @@ export class Position {
       this.strips.show(way.added, blanks, state.followedRow, (i, dimension) => {
         const { text: token, position } = text.rows[i];
         const value = fmtLogit(way.added.at(i, dimension));
-        return fill(labels.added, { token, position, i: dimension, value });
+        return fill(labels.added, { token: quoted(token), position, i: dimension, value });
       });
       return;
     }
@@ -66,8 +67,8 @@ export class Position {
     const said = fill(labels.bias, {
       head: fill(labels.head, { head }),
       value: fmtLogit(value),
-      from: followed.text,
-      to: token.text,
+      from: quoted(followed.text),
+      to: quoted(token.text),
     });
     const hidden = token.position > chosen.position;
     const made = element("div", { className: "bias" }, bar, element("span", { textContent: hidden ? "" : fmtLogit(value) }));

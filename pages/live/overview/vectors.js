@@ -1,7 +1,7 @@
 // Vectors as strips of cells, one cell a dimension: the rows of the table, what is added to them, the hidden state.
 
 import { element, fill, fmtLogit, setText } from "../sampling_lab/format.js";
-import { cellAt, fmtValue, limitOf, paintCells, row } from "./numbers.js";
+import { cellAt, fmtValue, limitOf, paintCells, quoted, row } from "./numbers.js";
 
 export class Rows {
   // say(text or null): what the pointer rests on.
@@ -33,12 +33,13 @@ export class Hidden {
     this.say = say;
   }
 
-  show({ way, labels, followed }) {
+  // isLying: from left to right, where parts are stacked.
+  show({ way, labels, followed }, isLying) {
     const { values } = way.hidden;
-    paintCells(this.canvas, values, limitOf(values), true);
+    paintCells(this.canvas, values, limitOf(values), !isLying);
     this.canvas.onpointermove = (event) => {
-      const i = cellAt(this.canvas, event, values.length, true);
-      this.say(fill(labels.hidden, { token: followed.text, i, value: fmtLogit(values[i]) }));
+      const i = cellAt(this.canvas, event, values.length, !isLying);
+      this.say(fill(labels.hidden, { token: quoted(followed.text), i, value: fmtLogit(values[i]) }));
     };
     this.canvas.onpointerleave = () => this.say(null);
   }

@@ -2,7 +2,7 @@
 
 import { element, fill, fmtCount, fmtLogit, setText } from "../sampling_lab/format.js";
 import { totalRemovedMass } from "../sampling_lab/reshape.js";
-import { fmtPercent } from "./numbers.js";
+import { fmtPercent, quoted } from "./numbers.js";
 import { degrees } from "./position.js";
 
 export const STEPS = ["text", "embedding", "position", "blocks", "lens", "hidden", "chances", "knobs", "draw"];
@@ -76,16 +76,31 @@ export class Walk {
     this.labels = labels;
     const count = fmtCount;
     const probability = (rank, c) => fmtPercent(c.weights[rank] / c.total);
-    const name = (rank) => texts.get(ranked.ids[rank]) ?? `#${ranked.ids[rank]}`;
+    const name = (rank) => quoted(texts.get(ranked.ids[rank]) ?? `#${ranked.ids[rank]}`);
     const [i, weight] = blocks.most(chosen.layer, chosen.head);
-    const other = i < 0 ? fill(labels.earlier, { n: count(text.earlier) }) : text.rows[i].text;
+    const other = i < 0 ? fill(labels.earlier, { n: count(text.earlier) }) : quoted(text.rows[i].text);
     const lens = way.lens;
-    const token = followed.text;
+    const token = quoted(followed.text);
     const values = {
-      ...{ model: model.name, n: count(text.length), token, id: followed.id, vocab: count(model.vocab), d: count(model.d) },
-      ...{ position: chosen.position, layers: model.layers, block: chosen.layer, head: blocks.headName(), other },
-      ...{ weight: fmtPercent(weight), first: lens[1].text, middle: lens[chosen.layer + 1].text, last: lens.at(-1).text },
-      ...{ logit: fmtLogit(ranked.logits[0]), best: name(0), seed: draw.seed, nth: draw.n + 1 },
+      model: model.name,
+      n: count(text.length),
+      token,
+      id: followed.id,
+      vocab: count(model.vocab),
+      d: count(model.d),
+      position: chosen.position,
+      layers: model.layers,
+      block: chosen.layer,
+      head: blocks.headName(),
+      other,
+      weight: fmtPercent(weight),
+      first: quoted(lens[1].text),
+      middle: quoted(lens[chosen.layer + 1].text),
+      last: quoted(lens.at(-1).text),
+      logit: fmtLogit(ranked.logits[0]),
+      best: name(0),
+      seed: draw.seed,
+      nth: draw.n + 1,
     };
     const said = (part, more = {}) => fill(labels.captions[part], { ...values, ...more });
     const first = Math.max(chosen.head, 0);
@@ -94,7 +109,7 @@ export class Walk {
       slow: degrees(...[0, 1].map((part) => way.rotation.at(state.followedRow, way.rotation.shape[1] - 1, part))),
     };
     const far = text.rows[0];
-    const bias = way.bias && { head: first, other: far.text, bias: fmtLogit(way.bias.at(first, 0)) };
+    const bias = way.bias && { head: first, other: quoted(far.text), bias: fmtLogit(way.bias.at(first, 0)) };
     const now = result.final;
     const at = result.fate[0] === -1 ? fmtPercent(Math.exp((now.byRank[0] - now.logits[0]) / now.temperature) / now.total) : labels.gone;
     this.said = {

@@ -14,6 +14,7 @@ from torch import Tensor
 from lmcore import LanguageModel
 from lmcore.analysis.overview.way import Way
 from lmcore.generation.run import GenerationRun
+from lmcore.sampling import new_generator
 from pages.common import link, stages
 from pages.common.text import visible
 from pages.figures.theme import position_colour
@@ -105,12 +106,17 @@ def drawn(run: GenerationRun, seed: int) -> dict[str, Any]:
     """Return what was drawn last, and whether another token can follow."""
     node = run.node
     told: dict[str, Any] = {"n": node.depth, "seed": seed, "end": run.end, "token": None}
+    told["next"] = None if run.end else _number_of(seed, node.depth)
     if node.parent is not None:
         told |= {"token": node.token_id, "text": visible(node.token), "p": node.prob, "by_hand": node.by_hand}
         if node.settings is not None and node.settings.seed is not None:
-            stream = torch.Generator().manual_seed(node.settings.seed)
-            told["u"] = torch.rand(node.depth, dtype=torch.float64, generator=stream)[-1].item()
+            told["u"] = _number_of(node.settings.seed, node.depth - 1)
     return told
+
+
+def _number_of(seed: int, place: int) -> float:
+    """Return the number of a seed's stream that the token `place` tokens after the prompt's end is drawn with."""
+    return torch.rand(place + 1, dtype=torch.float64, generator=new_generator(seed))[-1].item()
 
 
 def links(state: Mapping[str, Any], chosen: Chosen, prompt: str) -> dict[str, dict[str, Any]]:
