@@ -5,7 +5,7 @@ import { fmtPercent, quoted } from "./numbers.js";
 
 const LEAST = 0.01; // weights below are not drawn
 const LABEL = 15; // pixels a label of the lens takes, standing upright
-const LYING = 62; // and lying
+const LYING = 46; // and lying
 
 export class Blocks {
   // choose({layer}) or ({head}): the reader follows another one; say(text or null).
