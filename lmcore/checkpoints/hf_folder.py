@@ -108,18 +108,14 @@ def _end_tokens(folder: Path, config: ModelConfig) -> tuple[int, ...]:
 
 
 def _read_tokenizer(folder: Path, config: ModelConfig) -> PretrainedTokenizer:
+    """Read tokenizer.json, which also says what every text begins with.
+
+    Beside it, add_bos_token of tokenizer_config.json decides nothing; so does transformers, since version 5.
+    """
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise ValueError(f"{path.name} is missing; only tokenizers in that form are read.")
-    first = None
-    settings_path = folder / "tokenizer_config.json"
-    if settings_path.is_file():
-        settings = _read_json(settings_path)
-        bos = settings.get("bos_token")
-        bos = bos.get("content") if isinstance(bos, dict) else bos
-        if settings.get("add_bos_token") is not None:
-            first = str(bos or "") if settings["add_bos_token"] else ""
-    return PretrainedTokenizer.from_file(path, config.vocab_size, first)
+    return PretrainedTokenizer.from_file(path, config.vocab_size)
 
 
 def _weight_files(folder: Path) -> list[Path]:

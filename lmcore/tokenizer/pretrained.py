@@ -34,7 +34,8 @@ class PretrainedTokenizer(Tokenizer):
     it does not have as its UTF-8 bytes, <0xE4> <0xBB> ... (LLaMA 2, Gemma).
 
     Encoding begins with the tokens that the model was trained to see first, often a <bos>; they are counted in
-    `Encoding.n_added`, hold the bytes of their written form, and touch no character of the text.
+    `Encoding.n_added`, hold the bytes of their written form, and touch no character of the text. Tokens that a file
+    puts after a text, an </s>, are left out: here a text is there to be gone on with.
 
     Args:
         library: the tokenizer as the `tokenizers` library's object; it is this tokenizer's own from now on.
@@ -77,23 +78,18 @@ class PretrainedTokenizer(Tokenizer):
         self._as_text = _set_up(library, special_as_text=True)
 
     @classmethod
-    def from_file(
-        cls, path: str | os.PathLike[str], vocab_size: int | None = None, first: str | None = None
-    ) -> PretrainedTokenizer:
+    def from_file(cls, path: str | os.PathLike[str], vocab_size: int | None = None) -> PretrainedTokenizer:
         """Read a tokenizer.json.
 
         Args:
             path: the file.
             vocab_size: the rows of the model's table, as in the class.
-            first: the token every text begins with, "" for none; None leaves it to the file.
         """
         source = Path(path).name
         try:
             library = tokenizers.Tokenizer.from_file(os.fspath(path))
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"{source} is not read by the tokenizers library: {error}.") from None
-        if first is not None:
-            library.post_processor = beginning(library, first, source)
         return cls(library, source, vocab_size)
 
     def encode(self, text: str, special_tokens: bool = False) -> Encoding:

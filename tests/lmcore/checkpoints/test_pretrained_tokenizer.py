@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Library
-from transformers import LlamaTokenizer
+from transformers import AutoTokenizer, LlamaTokenizer
 
 from lmcore.checkpoints.gguf_tokenizer import merges_from_scores, tokenizer_from
+from lmcore.checkpoints.hf_folder import _read_tokenizer
+from lmcore.config import ModelConfig
 from lmcore.tokenizer import PretrainedTokenizer
+from lmcore.tokenizer.pretrained import beginning
 
 WORDS = ["▁the", "▁cat", "▁ca", "the", "▁t", "he", "th", "▁c", "at", "今天", "天气", "▁▁", "▁▁▁▁"]
 CHARACTERS = list(dict.fromkeys("▁thecatoks.<|>0123456789今天气\n"))
@@ -176,14 +179,39 @@ def test_a_table_may_have_fewer_rows_than_there_are_tokens(tmp_path):
         cut.encode("a<image>", special_tokens=True)
 
 
-def test_the_first_token_is_the_files_or_the_configs(tmp_path):
-    path = tmp_path / "tokenizer.json"
-    path.write_text(SENTENCE_PIECE.definition)
-    assert PretrainedTokenizer.from_file(path).added_first == (1,)
-    assert PretrainedTokenizer.from_file(path, first="").added_first == ()
-    assert PretrainedTokenizer.from_file(path, first="</s>").encode("").ids == [2]
+FAMILIES = {
+    "llama": "LlamaTokenizer",
+    "gpt2": "GPT2Tokenizer",
+    "qwen2": "Qwen2Tokenizer",
+    "qwen3": None,
+    "gemma3_text": "GemmaTokenizer",
+}
+
+
+@pytest.mark.parametrize("add_bos_token", [None, True, False])
+@pytest.mark.parametrize("begins", [True, False])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_a_text_begins_with_is_decided_as_transformers_decides(tmp_path, family, begins, add_bos_token):
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    library = Library(models.BPE(vocab={character: i for i, character in enumerate(alphabet)}, merges=[]))
+    library.pre_tokenizer, library.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    library.add_special_tokens(["<s>", "</s>", "<unk>", "<pad>", "<bos>", "<eos>", "<|endoftext|>"])
+    library.post_processor = beginning(library, "<s>" if begins else "", "x")
+    library.save(str(tmp_path / "tokenizer.json"))
+    settings = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "tokenizer_class": FAMILIES[family]}
+    settings |= {"add_bos_token": add_bos_token}
+    written = {name: value for name, value in settings.items() if value is not None}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(written))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": family}))
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    config = ModelConfig(vocab_size=len(theirs), d_model=2, n_layers=1, n_heads=1, context_length=1)
+    ours = _read_tokenizer(tmp_path, config)
+    assert ours.encode("a<").ids == theirs("a<")["input_ids"]
+
+
+def test_a_file_that_begins_with_a_token_that_is_none_is_refused():
     with pytest.raises(ValueError, match="begin with '<bos>', which is no token"):
-        PretrainedTokenizer.from_file(path, first="<bos>")
+        beginning(Library(models.BPE(vocab={"a": 0}, merges=[])), "<bos>", "x")
 
 
 def test_long_texts_of_one_letter_take_no_age():
