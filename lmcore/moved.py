@@ -33,6 +33,7 @@ MOVED = {
     "lmcore.analysis.tie_operations": "lmcore.analysis.tying.operations",
     "lmcore.analysis.token_search": "lmcore.tokenizer.token_search",
     "lmcore.analysis.writing": "lmcore.tokenizer.writing",
+    "lmcore.tokenizer.script": "lmcore.tokenizer.writing",
     "lmcore.checkpoints.vocabulary_files": "lmcore.loading.vocabulary_files",
 }
 """Old name -> the module's name now. `lmcore.analysis.tying` is a package now that has what the module had."""

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import torch
 
 from lmcore.checkpoints.joined_file import JoinedFile
@@ -37,16 +37,15 @@ _log = logging.getLogger(__name__)
 
 
 def cache_directory() -> Path:
-    """Return where this platform keeps a user's caches, with this project's name below."""
-    if given := os.environ.get("XDG_CACHE_HOME"):
-        base = Path(given)
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    else:
-        base = Path.home() / ".cache"
-    return base / "glass-box-lm"
+    """Return where this platform keeps a user's caches, with this project's name below.
+
+    Raises:
+        RuntimeError: when the user has no home directory.
+    """
+    path = platformdirs.user_cache_path("glass-box-lm", appauthor=False)
+    if not path.is_absolute():
+        raise RuntimeError("there is no home directory")
+    return path
 
 
 class ConvertedCopy:

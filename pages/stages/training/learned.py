@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore.analysis.embedding.similarity import neighbours
-from lmcore.tokenizer.script import SCRIPTS, script_of
+from lmcore.tokenizer.writing import SCRIPTS, script_of
 from lmcore.training.background import Progress
 from pages.common.text import _, language, visible
 from pages.figures.training import live as figures
