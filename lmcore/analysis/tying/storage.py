@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from lmcore.model import Model
+
+_ALIKE = 0.9  # quantising to 2 bits leaves rows at a cosine of .96; matrices learned apart stay below .5
+_ROWS = 1 << 14  # compared at a time, so that no third matrix lies in memory
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,17 @@ def storage_of(a: Tensor, b: Tensor) -> Storage:
 def storage_of_model(model: Model) -> Storage:
     """Return how the token embedding and the head's matrix of a model lie in memory."""
     return storage_of(model.token_embedding.weight, model.head.weight)
+
+
+def stored_twice(model: Model) -> float | None:
+    """Return the mean cosine of the rows of embedding and head where a file holds one matrix twice, else None.
+
+    A quantised file can store a tied matrix in two types, coarser as the embedding than as the head. The model then has
+    two matrices that differ by rounding alone: it was trained tied, and is stored untied.
+    """
+    if model.config.tie_embeddings:
+        return None
+    pairs = zip(model.token_embedding.weight.split(_ROWS), model.head.weight.split(_ROWS), strict=True)
+    total = sum(nn.functional.cosine_similarity(a.detach().float(), b.detach().float()).sum().item() for a, b in pairs)
+    mean = total / model.config.vocab_size
+    return mean if mean > _ALIKE else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.common import page
-from pages.common.text import _
-from pages.stages.about import kept, limits, software
+from pages.common import page, session
+from pages.common.text import _, markdown_literal, visible
+from pages.stages.about import card, kept, limits, software
 
 page.header(
     _("About this explorer"),
@@ -21,6 +21,10 @@ kept.show()
 st.subheader(_("Limits"), anchor=False)
 st.markdown(_("Each limit is also shown where it applies: no text is cut without notice."))
 st.table(pd.DataFrame(limits.rows(), columns=[_("item"), _("at most")]).set_index(_("item")))
+lm = session.language_model()
+st.subheader(_("The chosen model: {name}").format(name=markdown_literal(visible(lm.name))), anchor=False)
+st.table(pd.DataFrame(card.rows(lm), columns=[_("property"), _("value")]).set_index(_("property")))
+card.show_notes(lm.card)
 st.subheader(_("Models and their licences"), anchor=False)
 st.table(pd.DataFrame(software.models(), columns=[_("model"), _("licence"), _("here")]).set_index(_("model")))
 st.subheader(_("Versions"), anchor=False)

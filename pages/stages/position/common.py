@@ -25,8 +25,16 @@ def steps_trained(name: str) -> int | None:
     return lmcore.builtin.record(name)["training"]["steps"] if on_record else None
 
 
-def trained_length() -> int:
-    """Return how many positions the models saw in training: as many as the learned table has."""
+def trained_length(name: str | None = None) -> int:
+    """Return how many positions a model saw in training, before any scaling of RoPE; without a name, a built-in one.
+
+    Those saw as many as the learned table has rows; of a file, its own numbers say it.
+    """
+    if name is not None and name not in lmcore.builtin.names():
+        config = session.language_model(name).config
+        scaling = config.rope_scaling
+        by_parts = scaling is not None and scaling.kind in ("yarn", "llama3")
+        return scaling.original_context_length if scaling and by_parts else config.context_length
     return lmcore.builtin.configs()[built_in_models()["learned"]].context_length
 
 

@@ -19,7 +19,7 @@ from pages.common.text import _, markdown_literal
 from pages.figures.position import scaling as figures
 from pages.figures.position import sinusoidal
 from pages.stages.position import scaled_losses
-from pages.stages.position.common import built_in_models, model_with, tokens_of, trained_length
+from pages.stages.position.common import model_with, tokens_of, trained_length
 
 KINDS = ("linear", "ntk", "yarn", "llama3")
 _CONTEXTS = (128, 512, 2048, 4096, 8192, 32_768)
@@ -47,8 +47,9 @@ def show() -> None:
     with controls:
         kind = widgets.select("position.scaling", _("Scaling"), KINDS, "yarn", format_func=_titles().__getitem__)
         factor = widgets.slider("position.factor", _("Factor"), 1.0, 32.0, 4.0, step=0.5)
-        default = trained_length() if name in built_in_models().values() else 2048
-        trained = widgets.select("position.trained", _("Trained length (tokens)"), _CONTEXTS, default)
+        default = trained_length(name)
+        lengths = sorted({*_CONTEXTS, default})
+        trained = widgets.select("position.trained", _("Trained length (tokens)"), lengths, default)
         scalings = {
             "linear": RopeScaling(kind="linear", factor=factor),
             "ntk": RopeScaling(kind="ntk", factor=factor),

@@ -8,7 +8,7 @@ import streamlit as st
 import lmcore
 from lmcore import LanguageModel
 from lmcore.analysis.embedding.similarity import cosine
-from lmcore.analysis.tying.storage import storage_of, storage_of_model
+from lmcore.analysis.tying.storage import storage_of, storage_of_model, stored_twice
 from lmcore.checkpoints.weights import own_tensors
 from lmcore.parameters import count, count_model
 from pages.common import page, session
@@ -43,7 +43,8 @@ def show(lm: LanguageModel) -> None:
     counted = count(lm.config)
     facts, picture = st.columns([2, 3], gap="large")  # numbers of nine digits have to be read in full
     with facts:
-        st.markdown(_storage_sentence(cases[lm.name].shared, lm.name))
+        twice = stored_twice(lm.model)
+        st.markdown(_storage_sentence(cases[lm.name].shared, lm.name) if twice is None else _twice_sentence(lm, twice))
         st.metric(
             _("Tying saves") if lm.config.tie_embeddings else _("Tying would save"),
             fmt_count(counted.tying_saves),
@@ -115,6 +116,19 @@ def show(lm: LanguageModel) -> None:
         )
     )
     page.snippet(CODE.format(names=names))
+
+
+def _twice_sentence(lm: LanguageModel, cosine: float) -> str:
+    return _(
+        "{name} was trained tied, but its file stores the matrix twice, rounded in two ways: as embedding and as head. "
+        "The mean cosine between the two rows of a token is {cosine:.4f}. With both matrices the model has {apart} "
+        "parameters, as it was trained {tied}."
+    ).format(
+        name=f"`{lm.name}`",
+        cosine=cosine,
+        apart=fmt_count(count(lm.config, tie_embeddings=False).total),
+        tied=fmt_count(count(lm.config, tie_embeddings=True).total),
+    )
 
 
 def _storage_sentence(shared: bool, name: str) -> str:

@@ -10,6 +10,7 @@ import lmcore
 from lmcore.checkpoints.packaged import PACKAGED
 from pages.common import session
 from pages.stages.sampling import drawing, sources
+from tests.lmcore.checkpoints.tiny import write_folder
 from tests.pages.harness import opener, told
 
 run = opener("about")
@@ -28,8 +29,20 @@ def test_limits_are_those_of_the_code() -> None:
     assert limits["Uploaded file"] == [f"{st.get_option('server.maxUploadSize')} MB"]
 
 
+def test_the_chosen_models_card_is_what_its_file_says(tmp_path, monkeypatch) -> None:
+    write_folder("llama", tmp_path / "tiny")
+    path = tmp_path / "tiny" / "config.json"
+    path.write_text(path.read_text().replace("{", '{"unsloth_version": "2025.1",', 1))
+    monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(tmp_path))
+    app = run(model="tiny")
+    card = {what: [value.strip("`")] for what, (value,) in texts_of_tables(app)[1].items()}
+    assert (card["family"], card["stored as"], card["bits per weight"]) == (["llama"], ["F32 100.0 %"], ["32.00"])
+    assert card["file"] == ["model.safetensors"] and "endoftext" in card["tokens that end a text"][0]
+    assert "unsloth_version = '2025.1'" in told(app)
+
+
 def test_every_model_is_there_with_its_licence() -> None:
-    models = texts_of_tables(run())[1]
+    models = texts_of_tables(run())[2]
     assert list(models) == [f"`{model.name}`" for model in lmcore.available()]
     for model in PACKAGED.values():
         assert models[f"`{model.name}`"] == [model.licence, "installed" if model.installed else "not installed"]
@@ -37,7 +50,7 @@ def test_every_model_is_there_with_its_licence() -> None:
 
 
 def test_versions_are_those_installed() -> None:
-    versions = texts_of_tables(run(lang="zh"))[2]
+    versions = texts_of_tables(run(lang="zh"))[3]
     assert versions["Python"] == [platform.python_version()]
     for package in ("streamlit", "torch", "numpy"):
         assert versions[package] == [version(package)]

@@ -12,6 +12,8 @@ from lmcore.analysis.tying import operations as tie_operations
 from lmcore.parameters import PRESETS, compute, count
 from pages.figures import theme
 from pages.figures.tying import parameters as figures
+from tests.lmcore.checkpoints.test_broken_files import rewritten
+from tests.lmcore.checkpoints.tiny import write_gguf
 from tests.pages.harness import MODELS, clean, open_page, printed, told
 
 VIEWS = ["storage", "operations", "parameters", "compute", "models", "checks"]
@@ -280,3 +282,21 @@ def test_names_lead_to_parameters_and_these_to_storages() -> None:
     paths = [trace for trace in figure.data if trace.mode == "lines"]
     assert len(paths) == 3 and paths[0].y[1:] == paths[1].y[1:] != paths[2].y[1:]
     assert [list(trace.text) for trace in figure.data if trace.text] == [["a", "b", "c"], ["P1", "P2"], ["A", "B"]]
+
+
+def test_a_tied_matrix_that_a_file_stores_twice_is_said_to_be_one(tmp_path, monkeypatch) -> None:
+    model = write_gguf("qwen2", tmp_path / "whole.gguf")
+    table = model.model.embed_tokens.weight.detach().clone()
+    rounded = table + 0.02 * torch.randn(table.shape, generator=torch.Generator().manual_seed(0)) * table.abs().mean()
+    change = {"token_embd.weight": table.numpy(), "output.weight": rounded.numpy()}
+    path = rewritten((tmp_path / "whole.gguf").read_bytes(), tmp_path, lambda _fields, tensors: tensors.update(change))
+    folder = tmp_path / "models"
+    folder.mkdir()
+    path.rename(folder / "twice.gguf")
+    monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(folder))
+    said = told(view("storage", model="twice"))
+    cosine = torch.nn.functional.cosine_similarity(table.double(), rounded.double(), dim=-1).mean().item()
+    config = lmcore.load("twice").config
+    assert f"mean cosine between the two rows of a token is {cosine:.4f}" in said
+    assert f"{count(config, tie_embeddings=True).total:,}" in said and f"{count(config).total:,}" in said
+    assert "learned separately" not in said.split("mean cosine")[0]
