@@ -23,7 +23,7 @@ import platformdirs
 import torch
 
 from lmcore.checkpoints.joined_file import JoinedFile
-from lmcore.checkpoints.progress import Progress, silent
+from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
 from lmcore.checkpoints.weights import build, own_tensors
 from lmcore.config import ModelConfig
@@ -80,7 +80,7 @@ class ConvertedCopy:
             facts = json.loads((self._folder / "model.json").read_text(encoding="utf-8"))
             config = ModelConfig.from_dict(facts["config"])
             weights = self._folder / "model.safetensors"
-            checking = partial(said, f"checking the converted {weights.name}")
+            checking = partial(said, Doing.CHECKING_COPY)
             if JoinedFile([weights]).sha256(checking) != facts["sha256"]:
                 raise ValueError(f"{weights.name} has another SHA-256 than was noted")
             return build(config, SafetensorsFiles([weights]), weights.name, self._dtype, checked=True)
@@ -99,7 +99,7 @@ class ConvertedCopy:
         """
         if self._folder is None or self._dtype not in _DTYPES:
             return
-        said("keeping a converted copy for the next start", 0.0)
+        said(Doing.KEEPING_COPY, 0.0)
         unfinished: str | None = None
         try:
             root = self._folder.parent
@@ -171,5 +171,5 @@ def write_safetensors(model: Model, path: Path, said: Progress = silent) -> str:
             file.write(numbers)
             digest.update(numbers)
             written += tensor.nbytes
-            said("keeping a converted copy for the next start", written / end)
+            said(Doing.KEEPING_COPY, written / end)
     return digest.hexdigest()

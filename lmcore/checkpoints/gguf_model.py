@@ -16,7 +16,7 @@ from lmcore.checkpoints.gguf_models import read_model
 from lmcore.checkpoints.gguf_tokenizer import names_no_splitting, tokenizer_from
 from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.joined_file import JoinedFile
-from lmcore.checkpoints.progress import Progress, silent
+from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.tensor_source import storage
 from lmcore.checkpoints.weights import build
 from lmcore.language_model import LanguageModel
@@ -49,19 +49,19 @@ def load_gguf(
     copy = ConvertedCopy(parts, dtype)
     model = copy.load(name, said)
     if model is None and sha256 is not None:
-        digest = JoinedFile(parts).sha256(lambda share: said(f"checking {filename}", share))
+        digest = JoinedFile(parts).sha256(lambda share: said(Doing.CHECKING_FILE, share))
         if digest != sha256:
             raise ValueError(f"{filename} is damaged: its SHA-256 is {digest}, not {sha256}. Install it again.")
     file = open_gguf(parts, filename)
     config, tensors, unknown = read_model(file.metadata, file)
-    said("reading the tokenizer", 0.0)
+    said(Doing.READING_TOKENIZER, 0.0)
     tokenizer = tokenizer_from(file.metadata, filename)
     end_tokens = from_gguf(file.metadata, tokenizer.special_tokens)
     card = _card(file, filename, tokenizer, unknown)
     file.metadata.clear()  # a large vocabulary is not held twice while the weights come in
     trim_heap()
     if model is None:
-        model = build(config, tensors, filename, dtype, lambda share: said(f"reading {filename}", share))
+        model = build(config, tensors, filename, dtype, lambda share: said(Doing.READING_WEIGHTS, share))
         copy.save(model, name, said)
     return LanguageModel(name, model, tokenizer, end_tokens, card)
 

@@ -16,7 +16,7 @@ from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.hf_fields import CHANGES_NUMBERS, HARMLESS
 from lmcore.checkpoints.names import Names, Renamed
-from lmcore.checkpoints.progress import Progress, silent
+from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
 from lmcore.checkpoints.split_files import all_parts
 from lmcore.checkpoints.weights import build
@@ -51,7 +51,7 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     files = SafetensorsFiles(_weight_files(folder))
     config = _tied_as_stored(config, files, family.NAMES)
     source = Renamed(files, family.NAMES, config)
-    model = build(config, source, source.filename, dtype, lambda share: said(f"reading {source.filename}", share))
+    model = build(config, source, source.filename, dtype, lambda share: said(Doing.READING_WEIGHTS, share))
     values = _read_json(folder / "config.json")
     card = ModelCard(
         title=str(values.get("_name_or_path") or ""),

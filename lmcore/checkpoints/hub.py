@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lmcore.checkpoints.progress import Progress, silent
+from lmcore.checkpoints.progress import Doing, Progress, silent
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 _WANTED = re.compile(
@@ -36,8 +36,7 @@ def download(hub_id: str, said: Progress = silent) -> Path:
         names = [file.rfilename for file in info.siblings or () if _WANTED.fullmatch(file.rfilename)]
         names.sort(key="config.json".__eq__)  # the last to come: a folder that has it has all
         paths = [
-            huggingface_hub.hf_hub_download(hub_id, name, revision=info.sha, tqdm_class=_bar(name, said))
-            for name in names
+            huggingface_hub.hf_hub_download(hub_id, name, revision=info.sha, tqdm_class=_bar(said)) for name in names
         ]
     except _failures() as error:
         if (kept := _kept(hub_id)) is not None:
@@ -67,14 +66,14 @@ def _kept(hub_id: str) -> Path | None:
     return max(whole, key=lambda folder: folder.stat().st_mtime, default=None)
 
 
-def _bar(filename: str, said: Progress) -> type[Any]:
+def _bar(said: Progress) -> type[Any]:
     """Return a progress bar that also tells `said`."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[type-arg]
         def update(self, n: float | None = 1) -> bool | None:
             drawn = super().update(n)
-            said(f"downloading {filename}", min(self.n / self.total, 1.0) if self.total else 0.0)
+            said(Doing.DOWNLOADING, min(self.n / self.total, 1.0) if self.total else 0.0)
             return drawn
 
     return Bar

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 
-Progress = Callable[[str, float], None]
+
+class Doing(StrEnum):
+    """What a loading is doing; the value says it in English."""
+
+    CHECKING_COPY = "checking the converted copy kept from last time"
+    CHECKING_FILE = "checking the file"
+    DOWNLOADING = "downloading"
+    READING_TOKENIZER = "reading the tokenizer"
+    READING_WEIGHTS = "reading the weights"
+    KEEPING_COPY = "keeping a converted copy for the next start"
+
+
+Progress = Callable[[Doing, float], None]
 """Called with what is being done and the share of it that is done, in [0, 1]. What it raises ends the loading."""
 
 
@@ -12,5 +25,5 @@ class LoadingCancelled(Exception):
     """Raised by a `Progress` to end a loading that nobody waits for any more."""
 
 
-def silent(what: str, share: float) -> None:
+def silent(what: Doing, share: float) -> None:
     """Say nothing."""

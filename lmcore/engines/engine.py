@@ -174,6 +174,8 @@ class Engine:
             count = 0
             async with aclosing(self.client.events("completions", body)) as events:
                 async for event in events:
+                    if isinstance(event, dict) and event.get("choices") == []:
+                        continue  # what the request costs, at the end, or what was checked, at the beginning
                     choice = choice_of(event, self.name)
                     if choice.get("logprobs") is None and not choice.get("text"):
                         continue  # the last event of some servers only says why the text ended

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 
-from lmcore import threads
 from lmcore.engines.candidates import Candidate, Candidates
 from lmcore.engines.engine import Engine
 from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Piece, Sampler
+from lmcore.worker import Tell, Worker
 
 
 @dataclass(eq=False, slots=True)
@@ -106,12 +106,12 @@ class EngineRun:
         self._appending = threading.Lock()  # held while a token is appended: no long time
         self._stopping = threading.Event()
         self._stream: Future[int] | None = None
-        self._thread: threading.Thread | None = None
+        self._worker: Worker[None] | None = None
 
     @property
     def running(self) -> bool:
         """Whether more tokens come."""
-        return self._thread is not None and self._thread.is_alive() and not self._stopping.is_set()
+        return self._worker is not None and self._worker.running
 
     @property
     def by_ids(self) -> bool:
@@ -141,15 +141,15 @@ class EngineRun:
         """Stop at once: no token is appended any more, and the server is told by closing the connection."""
         with self._appending:
             self._stopping.set()
+            if self._worker is not None:
+                self._worker.stop()
             stream, self._stream = self._stream, None
         if stream is not None:
             stream.cancel()
 
     def wait(self, seconds: float) -> bool:
         """Wait for the thread; return whether it is over."""
-        if self._thread is not None:
-            self._thread.join(seconds)
-        return self._thread is None or not self._thread.is_alive()
+        return self._worker is None or self._worker.join(seconds)
 
     def go_to(self, node: ServedNode) -> None:
         """Make any node the present place; what follows it in the branch in view stays in view."""
@@ -194,7 +194,7 @@ class EngineRun:
         self._stopping = stopping = threading.Event()
         most = min(most, self.max_new_tokens - self.node.depth)
         go = functools.partial(_run, weakref.ref(self), stopping, most)
-        self._thread = threads.start(go, "engine run", stopping.set)
+        self._worker = Worker(go, name="engine run")
 
     def _prompt_at(self, node: ServedNode) -> str | tuple[int, ...]:
         if isinstance(self.prompt, str):
@@ -255,7 +255,7 @@ class EngineRun:
         self.node = node
 
 
-def _run(reference: weakref.ref[EngineRun], stopping: threading.Event, most: int) -> None:
+def _run(reference: weakref.ref[EngineRun], stopping: threading.Event, most: int, _tell: Tell[None]) -> None:
     """Append tokens until the text ends, the run is stopped, or nobody refers to it any more."""
     while most > 0 and not stopping.is_set():
         run = reference()

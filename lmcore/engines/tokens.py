@@ -38,15 +38,19 @@ class ServerTokens:
 
     @property
     def labels(self) -> tuple[bytes | str, ...]:
-        """What to call each token: its bytes; where they are not told, which part of what it shares; "" without either.
+        """What to call each token: its bytes; where they are not told, which part of what it shares.
+
+        A control token, which the text does not show, is called by its id.
 
         >>> server_tokens("好", [1, 2], None, ["", ""], lambda ids: "好" if len(ids) == 2 else "").labels
         ('⟨好·1/2⟩', '⟨好·2/2⟩')
         """
         labels: list[bytes | str] = []
         for (first, end), shared in zip(self.groups, self.shared, strict=True):
-            for number, token in enumerate(self.tokens[first:end], start=1):
-                part = f"⟨{shared}·{number}/{end - first}⟩" if shared else ""
+            for number, (token, token_id) in enumerate(
+                zip(self.tokens[first:end], self.ids[first:end], strict=True), 1
+            ):
+                part = f"⟨{shared}·{number}/{end - first}⟩" if shared else f"⟨{token_id}⟩"
                 labels.append(token if token is not None else part)
         return tuple(labels)
 
@@ -76,22 +80,37 @@ def server_tokens(
     >>> found = server_tokens("a好", [7, 1, 2], None, ["a", "", ""], lambda ids: pieces.get(tuple(ids), ""))
     >>> found.groups, found.shared, found.tokens
     (((0, 1), (1, 3)), ('a', '好'), (b'a', None, None))
+
+    A token that adds nothing to the text is a control token, and no part of the character beside it:
+
+    >>> server_tokens("好", [9, 1, 2], None, ["", "", ""], lambda ids: "好" if {1, 2} <= set(ids) else "").groups
+    ((0, 1), (1, 3))
     """
     tokens = _bytes(text, written)
     groups: list[tuple[int, int]] = []
     shared: list[str] = []
-    first = 0
+
+    def close(end: int, group: str) -> None:
+        groups.append((groups[-1][1] if groups else 0, end))
+        shared.append(group)
+
+    first = 0  # of the tokens that are no whole character so far
     for index, token in enumerate(alone):
-        if first < index or is_part(token):
-            group = together(ids[first : index + 1]) if index > first else ""
-            if is_part(group) and index + 1 < len(ids):
-                continue  # the character goes on
-            groups.append((first, index + 1))
-            shared.append(group)
+        if is_part(token):
+            group = together(ids[first : index + 1]) if index > first else token
+            if is_part(group):
+                continue  # the character goes on, if it is one
+            while together(ids[first + 1 : index + 1]) == group:  # without this token it is the same
+                first += 1
+                close(first, "")
+            close(index + 1, group)
         else:
-            groups.append((index, index + 1))
-            shared.append(token)
+            for end in range(first + 1, index + 1):  # parts of a character are not followed by a whole one
+                close(end, alone[end - 1])
+            close(index + 1, token)
         first = index + 1
+    for end in range(first + 1, len(ids) + 1):
+        close(end, alone[end - 1])
     texts = tuple("" if is_part(token) else token for token in alone)
     if tokens is None:
         tokens = [each.encode("utf-8", "surrogatepass") if each else None for each in texts]

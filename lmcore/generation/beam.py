@@ -70,7 +70,8 @@ def beam_search(
     for step in range(1, n_tokens + 1):
         log_probs = distribution.log_softmax(logits)  # [len(kept), V]
         scores = log_probs + log_probs.new_tensor([[each.log_prob] for each in kept])
-        order = distribution.top(scores.flatten(), 2 * width).ids.tolist()
+        # Each beginning can be followed by every stop token: with so many candidates, `width` of them go on.
+        order = distribution.top(scores.flatten(), (1 + max(len(ends), 1)) * width).ids.tolist()
         rows, running, dropped = [], list[Hypothesis](), list[Hypothesis]()
         for place, (row, token_id) in enumerate(divmod(each, lm.config.vocab_size) for each in order):
             found = kept[row].followed_by(token_id, float(log_probs[row, token_id]), token_id in ends)
@@ -83,7 +84,7 @@ def beam_search(
                 dropped.append(found)
         kept = running
         finished = best(finished, width)
-        yield BeamStep(step, n_tokens, tuple(kept), tuple(dropped), tuple(finished), width)
+        yield BeamStep(step, n_tokens, tuple(kept), tuple(dropped[:width]), tuple(finished), width)
         overtaken = len(finished) == width and kept and kept[0].log_prob < finished[-1].log_prob
         if not kept or overtaken or step == n_tokens:
             return

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 import weakref
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
-from lmcore import threads
 from lmcore.generation.stopping import StopMatch, stop_match
 from lmcore.generation.tree import GenerationTree, Node, Pruned
 from lmcore.language_model import LanguageModel
 from lmcore.memory import SharedLimit
 from lmcore.sampling import Reshaped, SamplingSettings
+from lmcore.worker import BREATH, Tell, Worker
 
 End = Literal["", "stop token", "stop string", "context full", "max_new_tokens"]
-_BREATH = 0.002  # seconds between two tokens, in which others who wait for the lock get it
 
 
 class GenerationRun:
@@ -68,14 +66,14 @@ class GenerationRun:
         self.stop_strings: tuple[str, ...] = ()
         self.pruned: list[Pruned] = []
         self._lock: AbstractContextManager[object] = lock or nullcontext()
-        self._stopping = threading.Event()
         self._appending = threading.Lock()  # held while a token is drawn from logits that are there: no long time
-        self._thread: threading.Thread | None = None
+        self._worker: Worker[None] | None = None
+        self._starts = 0  # a thread may append tokens until the run is stopped or started anew
 
     @property
     def running(self) -> bool:
         """Whether more tokens come; not from the moment on at which it was asked to stop."""
-        return self._thread is not None and self._thread.is_alive() and not self._stopping.is_set()
+        return self._worker is not None and self._worker.running
 
     @property
     def end(self) -> End:
@@ -128,21 +126,23 @@ class GenerationRun:
         """Run in a thread until the text ends or `stop` is called."""
         self.stop()
         self.error = ""
-        self._stopping.clear()
         # The thread holds this object for one token at a time: when its owner forgets it, the generation ends.
-        go = functools.partial(_run, weakref.ref(self), self._stopping)
-        self._thread = threads.start(go, "generation", self._stopping.set)
+        reference = weakref.ref(self)
+        work, rest = functools.partial(_run, reference, self._starts), functools.partial(_rest, reference)
+        self._worker = Worker(work, name="generation", rest=rest, keep=1)
 
     def ask_to_stop(self) -> None:
         """Stop at once: no token is appended any more, even if the model is still busy with the next."""
         with self._appending:
-            self._stopping.set()
+            self._starts += 1
+            if self._worker is not None:
+                self._worker.stop()
 
     def stop(self) -> None:
         """Stop at once, and wait until the model is free again; `start` goes on from there."""
         self.ask_to_stop()
-        if self._thread is not None:
-            self._thread.join()
+        if self._worker is not None:
+            self._worker.join()
 
     def rest(self) -> None:
         """Stop, and take no more memory than the tokens need; `step` and `start` go on all the same."""
@@ -205,7 +205,7 @@ class GenerationRun:
             self.tip = node
         self.node = node
 
-    def _go_on(self) -> bool:
+    def _go_on(self, start: int) -> bool:
         """Draw the next token unless asked to stop meanwhile; return whether there may be another."""
         if self.end:
             return False
@@ -215,7 +215,7 @@ class GenerationRun:
                 if self.tree.drawn(node, settings) is None:
                     self.tree.next_logits(node, use_cache)  # takes long, so that Stop does not wait for it
                 with self._appending:
-                    if self._stopping.is_set():
+                    if self._starts != start:
                         return False
                     self._move_to(self.tree.draw(node, settings, use_cache))
         except Exception as error:  # whatever it is, the reader is told; a thread has nobody else to tell
@@ -224,14 +224,18 @@ class GenerationRun:
         return True
 
 
-def _run(reference: weakref.ref[GenerationRun], stopping: threading.Event) -> None:
+def _run(reference: weakref.ref[GenerationRun], start: int, tell: Tell[None]) -> None:
     """Go on until the text ends, or nobody wants it any more."""
-    due = time.monotonic()
-    while not stopping.is_set():
+    while True:
         run = reference()
-        if run is None or not run._go_on():
+        if run is None or not run._go_on(start):
             return
-        pace = run.tokens_per_second
         del run
-        due = max(due + 1 / pace, time.monotonic()) if pace else 0.0
-        stopping.wait(max(due - time.monotonic(), _BREATH))
+        tell(None)
+
+
+def _rest(reference: weakref.ref[GenerationRun], took: float) -> float:
+    """Seconds until the next token is due, after one that took so many."""
+    run = reference()
+    pace = 0.0 if run is None else run.tokens_per_second
+    return max(1 / pace - took, BREATH) if pace else BREATH

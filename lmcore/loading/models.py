@@ -11,11 +11,11 @@ import torch
 from lmcore import builtin
 from lmcore.checkpoints.hub import download, is_hub_id
 from lmcore.checkpoints.packaged import PACKAGED
-from lmcore.checkpoints.progress import LoadingCancelled, Progress, silent
+from lmcore.checkpoints.progress import Doing, LoadingCancelled, Progress, silent
 from lmcore.checkpoints.split_files import all_parts, gguf_of, split_stem
 from lmcore.language_model import LanguageModel
 
-__all__ = ["DTYPES", "FOLDER_VARIABLE", "AvailableModel", "LoadingCancelled", "Progress", "available", "load"]
+__all__ = ["DTYPES", "FOLDER_VARIABLE", "AvailableModel", "Doing", "LoadingCancelled", "Progress", "available", "load"]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """The dtypes weights can have, by name."""

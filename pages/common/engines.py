@@ -11,13 +11,12 @@ All others ask for `session.language_model()`, which tells the reader that they 
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
-import threading
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -25,6 +24,7 @@ import streamlit as st
 from lmcore.engines.config import EngineConfig, configured
 from lmcore.engines.errors import EngineError
 from lmcore.loading import available
+from lmcore.worker import Tell, Worker
 from pages.common import link, stages
 from pages.common.shared import shared
 from pages.common.text import _, readable
@@ -65,7 +65,7 @@ def _engine(config: EngineConfig) -> Engine:
 
 
 @shared()
-def _asked() -> dict[Hashable, Future[Any]]:
+def _asked() -> dict[Hashable, Worker[None]]:
     """What engines are being asked, for all sessions that wait for the same."""
     return {}
 
@@ -102,39 +102,27 @@ def ask(engine: Engine, question: Hashable, work: Callable[[], T]) -> T:
         work: asks.
     """
     key = (engine.name, engine.generation, question)
-    future = _asked().get(key)
-    if future is None:
-        future = _asked()[key] = Future()
-        threading.Thread(target=_run, args=(key, future, work), name="asking an engine", daemon=True).start()
+    asking = _asked().get(key)
+    if asking is None:
+        asking = _asked()[key] = Worker(functools.partial(_run, key, work), name="asking an engine")
     place, since = st.empty(), time.monotonic()
-    while not _over(future, _AT_ONCE):
+    while not asking.join(_AT_ONCE):
         waited = _("Waiting for {name}: {n} s. Anything you click ends the waiting.")
         place.caption(waited.format(name=f"**{engine.name}**", n=f"{time.monotonic() - since:.0f}"))
     place.empty()
-    try:
-        return future.result()
-    except EngineError as error:
-        say(engine, error)
+    if isinstance(asking.error, EngineError):
+        say(engine, asking.error)
         link.stop()
+    if asking.error is not None:
+        raise asking.error
+    return asking.result
 
 
-def _over(future: Future[Any], seconds: float) -> bool:
+def _run(key: Hashable, work: Callable[[], T], tell: Tell[None]) -> T:
     try:
-        future.exception(seconds)
-    except TimeoutError:
-        return False
-    return True
-
-
-def _run(key: Hashable, future: Future[Any], work: Callable[[], Any]) -> None:
-    try:
-        found = work()
-    except BaseException as error:  # whatever it is, those who wait are told
+        return work()
+    finally:
         _asked().pop(key, None)
-        future.set_exception(error)
-    else:
-        _asked().pop(key, None)
-        future.set_result(found)
 
 
 def say(engine: Engine, error: EngineError) -> None:

@@ -18,7 +18,7 @@ Back shows defaults, it drops values out of range without a word, and st.switch_
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
@@ -31,6 +31,7 @@ _KEYS = "link.keys"  # the parameters of this run, in order
 _NOTES = "link.notes"  # key -> (value shown instead, what to tell the reader)
 _APPLIED = "link.applied"  # the link whose values were taken last
 _KNOWN = "link.known"  # every parameter that the session has remembered
+_ASSIGNED = "link.assigned"  # key -> how many times `assign` has set it
 _ADDRESS = "link.address"  # the parameters last published
 _PUBLISHED = "link.published"  # whether this run has published
 APPLY = "apply"
@@ -92,6 +93,40 @@ def replaced(key: str) -> str | None:
         del st.session_state[_NOTES][key]
         return None
     return given
+
+
+def assign(values: Mapping[str, Any]) -> None:
+    """Set values that widgets show, in a callback: what a preset sets, for instance.
+
+    Each value gets a new widget. A browser tells the values of all its widgets with each message; one that was on its
+    way when the answer came has the old ones, and would take the change back.
+    """
+    counts = st.session_state.setdefault(_ASSIGNED, {})
+    for key, value in values.items():
+        if key in st.session_state:
+            del st.session_state[key]  # and what the browser says of its old widget
+        st.session_state[key] = value
+        counts[key] = counts.get(key, 0) + 1
+
+
+def widget_key(key: str) -> str:
+    """Return the key of the widget that shows a value now; the widget calls `take_over` when it is moved."""
+    current = _widget_key(key)
+    if current != key and st.session_state.get(current) != st.session_state[key]:
+        st.session_state[current] = st.session_state[key]
+    return current
+
+
+def take_over(*keys: str) -> None:
+    """Take the values of these keys from the widgets on the page that show them, before a callback reads them."""
+    for key in keys:
+        if (current := _widget_key(key)) != key and current in st.session_state:
+            st.session_state[key] = st.session_state[current]
+
+
+def _widget_key(key: str) -> str:
+    count = st.session_state.get(_ASSIGNED, {}).get(key, 0)
+    return f"{key}~{count}" if count else key
 
 
 def as_text(value: Any) -> str:

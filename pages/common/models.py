@@ -8,9 +8,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from lmcore import LanguageModel, threads
+from lmcore import LanguageModel
 from lmcore.checkpoints.weights import own_tensors
-from lmcore.loading import LoadingCancelled, Progress
+from lmcore.loading import Doing, LoadingCancelled, Progress
+from lmcore.worker import Tell, Worker
 
 Load = Callable[[str, Progress], LanguageModel]
 
@@ -20,43 +21,48 @@ _NOBODY_WAITS_AFTER = 10.0  # seconds without anyone asking: a page that reruns 
 class Loading:
     """A model on its way into memory, for all who wait for it.
 
+    Args:
+        load: makes the model, telling its progress; called in a thread.
+        name: the model's.
+
     Attributes:
-        what: what is being done.
+        what: what is being done; None before the first word of it.
         share: how much of it is done, in [0, 1].
-        model: the model, when it is there.
-        error: why it ended without one.
     """
 
-    def __init__(self) -> None:
-        self.what, self.share = "", 0.0
-        self.model: LanguageModel | None = None
-        self.error: BaseException | None = None
-        self._ended = threading.Event()
+    def __init__(self, load: Callable[[Progress], LanguageModel], name: str) -> None:
+        self.what: Doing | None = None
+        self.share = 0.0
         self._wanted_until = time.monotonic() + _NOBODY_WAITS_AFTER
+        self._worker: Worker[None] = Worker(functools.partial(self._run, load), name=f"loading {name}", rest=0.0)
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The model, when it is there."""
+        return self._worker.result
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why it ended without one."""
+        return self._worker.error
 
     def wait(self, seconds: float) -> bool:
         """Wait for it to end; return whether it has. Who stops asking no longer wants it."""
         self._wanted_until = time.monotonic() + _NOBODY_WAITS_AFTER
-        return self._ended.wait(seconds)
+        return self._worker.join(seconds)
 
     def cancel(self) -> None:
         """Want it no more: it ends soon, unless another session goes on asking for it."""
         self._wanted_until = time.monotonic() + 1.0
 
-    def said(self, what: str, share: float) -> None:
-        """Take note of the progress; the loader calls it.
+    def _run(self, load: Callable[[Progress], LanguageModel], tell: Tell[None]) -> LanguageModel:
+        def said(what: Doing, share: float) -> None:
+            self.what, self.share = what, share
+            if time.monotonic() > self._wanted_until:
+                raise LoadingCancelled
+            tell(None)
 
-        Raises:
-            LoadingCancelled: when nobody waits any more.
-        """
-        self.what, self.share = what, share
-        if time.monotonic() > self._wanted_until:
-            raise LoadingCancelled
-
-    def end(self, model: LanguageModel | None, error: BaseException | None) -> None:
-        """Wake those who wait."""
-        self.model, self.error = model, error
-        self._ended.set()
+        return load(said)
 
 
 class Models:
@@ -90,23 +96,20 @@ class Models:
         """Begin to load a model in the background, or join its loading."""
         with self._lock:
             if name not in self._loadings:
-                self._loadings[name] = loading = Loading()
-                threads.start(functools.partial(self._run, name, loading), f"loading {name}", loading.cancel)
+                self._loadings[name] = Loading(functools.partial(self._bring, name), name)
             return self._loadings[name]
 
-    def _run(self, name: str, loading: Loading) -> None:
-        model: LanguageModel | None = self.get(name)
-        error: BaseException | None = None
+    def _bring(self, name: str, said: Progress) -> LanguageModel:
         try:
+            model = self.get(name)
             if model is None:
-                model = self._load(name, loading.said)
+                model = self._load(name, said)
                 self._keep(name, model)
                 self._loaded()
-        except BaseException as raised:  # whatever it is, those who wait are told
-            error = raised
-        with self._lock:
-            del self._loadings[name]
-        loading.end(model, error)
+            return model
+        finally:
+            with self._lock:
+                del self._loadings[name]
 
     def _keep(self, name: str, lm: LanguageModel) -> None:
         with self._lock:

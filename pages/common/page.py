@@ -50,6 +50,12 @@ def workbench() -> tuple[DeltaGenerator, DeltaGenerator]:
     return controls, picture
 
 
+def failure(error: BaseException | None) -> None:
+    """Show what ended some work before its time, in the program's own words; nothing where nothing went wrong."""
+    if error is not None:
+        st.code(f"{type(error).__name__}: {error}", language=None, wrap_lines=True)
+
+
 def figure(chart: Figure, key: str, alt: str) -> None:
     """Show a plotly figure.
 

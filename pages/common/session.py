@@ -25,7 +25,7 @@ from torch import Tensor
 
 import lmcore
 from lmcore import LanguageModel, Trace
-from lmcore.loading import LoadingCancelled, Progress
+from lmcore.loading import Doing, LoadingCancelled, Progress
 from lmcore.memory import SharedLimit
 from lmcore.tokenizer import Encoding, Tokenizer
 from pages.common import engines, link
@@ -161,18 +161,18 @@ def _stop_loading(name: str, loading: Loading) -> None:
     st.toast(_("Loading {name} was stopped.").format(name=name))
 
 
-def doing(name: str, what: str) -> str:
+def doing(name: str, what: Doing | None) -> str:
     """Return what a loading is doing, in the reader's language."""
     sentences = {
-        "checking the converted ": _("{name}: checking the copy from last time"),
-        "checking ": _("{name}: checking the file"),
-        "reading the tokenizer": _("{name}: reading the tokenizer"),
-        "reading ": _("{name}: reading the weights"),
-        "downloading ": _("{name}: downloading"),
-        "keeping ": _("{name}: saving a copy that loads faster next time"),
+        None: _("Loading {name}"),
+        Doing.CHECKING_COPY: _("{name}: checking the copy from last time"),
+        Doing.CHECKING_FILE: _("{name}: checking the file"),
+        Doing.DOWNLOADING: _("{name}: downloading"),
+        Doing.READING_TOKENIZER: _("{name}: reading the tokenizer"),
+        Doing.READING_WEIGHTS: _("{name}: reading the weights"),
+        Doing.KEEPING_COPY: _("{name}: saving a copy that loads faster next time"),
     }
-    found = next((sentence for start, sentence in sentences.items() if what.startswith(start)), _("Loading {name}"))
-    return found.format(name=_shown(name))
+    return sentences[what].format(name=_shown(name))
 
 
 def _shown(name: str) -> str:

@@ -45,9 +45,11 @@ def slider(
         high,
         step=step,
         format=format,
-        key=key,
+        key=link.widget_key(key),
         help=help,
         disabled=disabled,
+        on_change=link.take_over,
+        args=(key,),
         persist_state="session",
     )
     _say_replaced(key, low, high)
@@ -66,7 +68,17 @@ def number(
 ) -> Number:
     """Show a field for a number from low to high and return its value, an int or a float as `default` is."""
     _remember_number(key, low, high, default)
-    value = st.number_input(label, low, high, step=step, key=key, help=help, persist_state="session")
+    value = st.number_input(
+        label,
+        low,
+        high,
+        step=step,
+        key=link.widget_key(key),
+        help=help,
+        on_change=link.take_over,
+        args=(key,),
+        persist_state="session",
+    )
     _say_replaced(key, low, high)
     return value
 
@@ -82,7 +94,16 @@ def select(
 ) -> T:
     """Show a list to choose one option from and return the option; the address has its `str`."""
     _remember_option(key, options, default)
-    value = st.selectbox(label, options, format_func=format_func, key=key, help=help, persist_state="session")
+    value = st.selectbox(
+        label,
+        options,
+        format_func=format_func,
+        key=link.widget_key(key),
+        help=help,
+        on_change=link.take_over,
+        args=(key,),
+        persist_state="session",
+    )
     _say_replaced(key)
     return value
 

@@ -2,13 +2,16 @@
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import OpenPage, settle
+from tests.browser.delaying_proxy import DelayingProxy
 
 WAIT = 90_000  # milliseconds; a machine with other work to do is slow, not wrong
+SET = ("temperature", "top_p", "seed")
 SETTINGS = "&temperature=0.8&top_p=0.9&seed=3&max_new_tokens=40"
 
 
@@ -218,3 +221,46 @@ def test_long_work_stops_when_asked_and_keeps_what_it_found(open_page: OpenPage)
     page.locator(".st-key-generation-trap-stop button").evaluate_all("(found) => found.forEach((one) => one.click())")
     expect(page.locator(".st-key-generation-trap-start button").first).to_be_visible(timeout=WAIT)
     expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=WAIT)
+
+
+@pytest.fixture(params=[0.3, 1.5])
+def late(request: pytest.FixtureRequest, delaying_proxy: DelayingProxy, open_page: OpenPage) -> Page:
+    """The page at a server whose answers come late."""
+    page = open_page(f"{delaying_proxy.url}/generation?prompt=The%20king&pace=0")
+    delaying_proxy.delay = request.param
+    return page
+
+
+def drawn_with(page: Page) -> dict[str, float]:
+    """What the address, the snippet and the sliders say is set; they must agree."""
+    told = {name: float(value[-1]) for name, value in parse_qs(urlsplit(page.url).query).items() if name in SET}
+    assert float(page.get_by_role("slider", name="Temperature").input_value()) == told["temperature"]
+    assert float(page.get_by_label("Seed", exact=True).input_value()) == told["seed"]
+    code = page.locator(".stCode").last.inner_text()
+    assert f"seed={int(told['seed'])})" in code
+    assert ("temperature=" in code) == (told["temperature"] != 1)
+    return told
+
+
+def test_what_was_set_last_wins_although_the_answers_come_late(late: Page, delaying_proxy: DelayingProxy) -> None:
+    late.get_by_role("slider", name="Temperature").focus()
+    for _ in range(4):
+        late.keyboard.press("ArrowLeft")
+    late.wait_for_timeout(250)
+    late.get_by_label("Seed", exact=True).fill("7")
+    late.get_by_label("Seed", exact=True).press("Enter")
+    delaying_proxy.settle(late)
+    assert drawn_with(late) == {"temperature": 0.8, "top_p": 1.0, "seed": 7}
+
+    late.get_by_role("button", name="T 0.8 + top-p 0.9").click()
+    late.wait_for_timeout(250)
+    late.get_by_label("Seed", exact=True).fill("8")
+    late.get_by_label("Seed", exact=True).press("Enter")
+    delaying_proxy.settle(late)
+    assert drawn_with(late) == {"temperature": 0.8, "top_p": 0.9, "seed": 8}
+
+    late.get_by_role("button", name="Greedy", exact=True).click()
+    button(late, "step").click()
+    delaying_proxy.settle(late)
+    assert drawn_with(late)["temperature"] == 0
+    expect(late.get_by_text("1 candidate: the seed has no effect.")).to_be_visible()

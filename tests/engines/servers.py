@@ -57,6 +57,13 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
+def in_use(port: int) -> bool:
+    """Return whether a program listens on a port of this machine."""
+    with socket.socket() as asking:
+        asking.settimeout(5)
+        return asking.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Server:
     """A server's process, killed at the end.
 
@@ -68,6 +75,8 @@ class Server:
     """
 
     def __init__(self, command: Sequence[object], port: int, environment: Mapping[str, str], seconds: float) -> None:
+        if in_use(port):
+            raise RuntimeError(f"port {port} belongs to another program already; stop it, or give another port.")
         self.port = port
         self.base_url = f"http://127.0.0.1:{port}/v1"
         self.log = FOLDER / f"{port}.log"
@@ -119,7 +128,10 @@ def main(start, installed, install_it) -> None:  # noqa: ANN001
         install_it()
     if sys.argv[1:2] == ["install"]:
         return
-    server = start(int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
+    try:
+        server = start(int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
+    except RuntimeError as error:
+        sys.exit(str(error))
     print(f"{server.base_url}, model {MODEL}, key {KEY}; its output is in {server.log}", flush=True)
     try:
         server.wait()

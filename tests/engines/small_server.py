@@ -43,6 +43,7 @@ class Behaviour:
         faults_left: how often it is wrong; after that it is well.
         after: how many tokens of a stream come before it is wrong.
         seconds_per_token: how long a token takes.
+        begins_with: ids that it puts in front of a text it cuts, as a token for the beginning.
         together: how many tokens one event of a stream holds, as vLLM's do when it is ahead of its own socket.
         asked: every completion it was asked for.
         at_work: how many completions it is computing.
@@ -60,6 +61,7 @@ class Behaviour:
     faults_left: int = 10**9
     after: int = 3
     seconds_per_token: float = 0.0
+    begins_with: tuple[int, ...] = ()
     together: int = 1
     asked: list[dict[str, Any]] = field(default_factory=list)
     at_work: int = 0
@@ -118,11 +120,14 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/tokenize" and self.behaviour.names == "id":
             found = tokenizer.encode(body["prompt"])
             written = ["".join(map(CHARACTER_OF_BYTE.__getitem__, token)) for token in found.tokens]
-            self._send({"tokens": found.ids, "token_strs": written if body.get("return_token_strs") else None})
+            ids = [*self.behaviour.begins_with, *found.ids]
+            tells = body.get("return_token_strs") and not self.behaviour.begins_with
+            self._send({"tokens": ids, "token_strs": written if tells else None})
         elif self.path == "/detokenize" and self.behaviour.names == "id":
-            self._send({"prompt": tokenizer.decode_bytes(body["tokens"]).decode("utf-8", "replace")})
+            ids = [each for each in body["tokens"] if each not in self.behaviour.begins_with]
+            self._send({"prompt": tokenizer.decode_bytes(ids).decode("utf-8", "replace")})
         elif self.path == "/extras/tokenize" and self.behaviour.names == "text":
-            self._send({"tokens": tokenizer.encode(body["input"]).ids})
+            self._send({"tokens": [*self.behaviour.begins_with, *tokenizer.encode(body["input"]).ids]})
         elif self.path == "/extras/detokenize" and self.behaviour.names == "text":
             try:
                 self._send({"text": tokenizer.decode_bytes(body["tokens"]).decode("utf-8")})
@@ -245,6 +250,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
+        checked = {"choices": [], "prompt_filter_results": []}  # as some send it first, and what it cost at the end
+        self.wfile.write(f"data: {json.dumps(checked)}\n\n".encode())
         stream, text = lmcore.TextStream(), ""
         logprobs: dict[str, list[Any]] = {"tokens": [], "token_logprobs": [], "top_logprobs": []}
         for number, step in enumerate(steps):
@@ -265,7 +272,7 @@ class _Handler(BaseHTTPRequestHandler):
             logprobs, text = {name: [] for name in logprobs}, ""
             self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
             self.wfile.flush()
-        self.wfile.write(b"data: [DONE]\n\n")
+        self.wfile.write(b'data: {"choices": [], "usage": {"total_tokens": 9}}\n\ndata: [DONE]\n\n')
 
     def _name(self, token_id: int) -> str:
         if self.behaviour.names == "id":

@@ -6,6 +6,7 @@ a map is made. Distances on such a map, and the sizes of its clusters, mean noth
 
 from __future__ import annotations
 
+import functools
 import threading
 from dataclasses import dataclass
 from typing import Literal
@@ -14,11 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmcore import threads
 from lmcore.analysis.embedding.pca import principal_components
+from lmcore.worker import State, Tell, Worker
 
 Start = Literal["pca", "random"]
-State = Literal["waiting", "running", "finished", "stopped", "failed"]
 
 EXAGGERATED_STEPS, STEPS = 250, 750  # of all steps, the first; openTSNE's defaults
 FEWEST_POINTS = 4
@@ -50,7 +50,7 @@ class TsneProgress:
     state: State
     steps: int
     places: np.ndarray | None
-    error: str = ""
+    error: BaseException | None = None
 
     @property
     def alive(self) -> bool:
@@ -58,7 +58,7 @@ class TsneProgress:
         return self.state in ("waiting", "running")
 
 
-class TsneRun:
+class TsneRun(Worker["tuple[int, np.ndarray]"]):
     """A map in the making, in a thread of its own; one is computed at a time.
 
     The same points, axes, start and seed give the same map.
@@ -76,71 +76,49 @@ class TsneRun:
     def __init__(self, points: Tensor, n_axes: int, start: Start = "pca", seed: int = 0) -> None:
         if len(points) < FEWEST_POINTS:
             raise ValueError(f"t-SNE needs at least {FEWEST_POINTS} points, got {len(points)}.")
-        self._points, self._n_axes, self._start, self._seed = points, n_axes, start, seed
-        self._now = TsneProgress("waiting", 0, None)
-        self._stopping = threading.Event()
-        self._thread = threads.start(self._run, "t-SNE", self._stopping.set)
+        work = functools.partial(_make_map, points, n_axes, start, seed)
+        super().__init__(work, name="t-SNE", places=_ONE_AT_A_TIME, rest=0.0, keep=1)
 
     @property
     def progress(self) -> TsneProgress:
         """How far it is now."""
-        return self._now
+        state = self.state  # read first: what has ended has told everything
+        steps, places = self.latest or (0, None)
+        return TsneProgress(state, steps, places, self.error)
 
-    def stop(self) -> None:
-        """End within a few steps; the places reached stay readable."""
-        self._stopping.set()
 
-    def join(self, timeout: float | None = None) -> None:
-        """Wait until the thread has ended, at most `timeout` seconds."""
-        self._thread.join(timeout)
+def _make_map(points: Tensor, n_axes: int, start: Start, seed: int, tell: Tell[tuple[int, np.ndarray]]) -> None:
+    import openTSNE  # about half a second, and not everybody makes such a map
 
-    def _run(self) -> None:
-        try:
-            with _ONE_AT_A_TIME:
-                self._compute()
-            self._enter("stopped" if self._stopping.is_set() else "finished")
-        except Exception as error:  # whatever it is, the reader is told; a thread has nobody else to tell
-            self._enter("failed", f"{type(error).__name__}: {error}")
-
-    def _compute(self) -> None:
-        import openTSNE  # about half a second, and not everybody makes such a map
-
-        if self._stopping.is_set():
-            return
-        points = torch.nn.functional.normalize(self._points.double(), dim=-1)
-        affinities = openTSNE.affinity.PerplexityBasedNN(
-            points.numpy(), perplexity_for(len(points)), method="exact", metric="euclidean", n_jobs=1
+    points = torch.nn.functional.normalize(points.double(), dim=-1)
+    affinities = openTSNE.affinity.PerplexityBasedNN(
+        points.numpy(), perplexity_for(len(points)), method="exact", metric="euclidean", n_jobs=1
+    )
+    places = openTSNE.TSNEEmbedding(
+        _first_places(points, n_axes, start, seed),
+        affinities,
+        negative_gradient_method="bh",
+        n_jobs=1,
+        random_state=seed,
+    )
+    done = 0
+    for steps, options in (
+        (EXAGGERATED_STEPS, {"exaggeration": _EXAGGERATION, "momentum": 0.5}),
+        (STEPS - EXAGGERATED_STEPS, {"momentum": 0.8}),
+    ):
+        places = places.optimize(
+            steps,
+            **options,
+            callbacks=lambda step, _error, now, before=done: tell((before + step, np.array(now, dtype=np.float64))),
+            callbacks_every_iters=_EVERY,
         )
-        places = openTSNE.TSNEEmbedding(
-            self._first_places(points), affinities, negative_gradient_method="bh", n_jobs=1, random_state=self._seed
-        )
-        done = 0
-        for steps, options in (
-            (EXAGGERATED_STEPS, {"exaggeration": _EXAGGERATION, "momentum": 0.5}),
-            (STEPS - EXAGGERATED_STEPS, {"momentum": 0.8}),
-        ):
-            if self._stopping.is_set():
-                return
-            places = places.optimize(
-                steps,
-                **options,
-                callbacks=lambda step, _error, now, before=done: self._look(before + step, now),
-                callbacks_every_iters=_EVERY,
-            )
-            done += steps
-            if not self._stopping.is_set():
-                self._look(done, places)
+        done += steps
+        tell((done, np.array(places, dtype=np.float64)))
 
-    def _first_places(self, points: Tensor) -> np.ndarray:
-        if self._start == "pca":
-            places = principal_components(points).project(points, self._n_axes).numpy()
-        else:
-            places = np.random.default_rng(self._seed).normal(size=(len(points), self._n_axes))
-        return 1e-4 * places / (places[:, 0].std() or 1.0)
 
-    def _look(self, steps: int, places: np.ndarray) -> bool:
-        self._now = TsneProgress("running", steps, np.array(places, dtype=np.float64))
-        return self._stopping.is_set()
-
-    def _enter(self, state: State, error: str = "") -> None:
-        self._now = TsneProgress(state, self._now.steps, self._now.places, error)
+def _first_places(points: Tensor, n_axes: int, start: Start, seed: int) -> np.ndarray:
+    if start == "pca":
+        places = principal_components(points).project(points, n_axes).numpy()
+    else:
+        places = np.random.default_rng(seed).normal(size=(len(points), n_axes))
+    return 1e-4 * places / (places[:, 0].std() or 1.0)

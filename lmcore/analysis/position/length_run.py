@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+import functools
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmcore import threads
 from lmcore.analysis.position.length import Array
+from lmcore.worker import Tell, Worker
 
 Windows = NDArray[np.int64]
 Measure = Callable[[Windows], Array]
@@ -47,23 +47,18 @@ class HeldOutLosses:
         return sum((subject, batch) in self._known for batch in range(n_batches))
 
 
-class LengthRun:
-    """A thread that measures some subjects on the first batches, all of them on one batch before the next.
+class LengthRun(Worker[None]):
+    """Measures some subjects on the first batches in a thread, all of them on one batch before the next.
 
     Args:
         losses: where the results go, and where they may lie already.
         measures: for each subject, how a batch is measured; called in the thread.
         n_batches: batches to measure.
-
-    Attributes:
-        error: what ended the run before its time, or "".
     """
 
     def __init__(self, losses: HeldOutLosses, measures: Mapping[Hashable, Measure], n_batches: int) -> None:
         self._losses, self._measures, self.n_batches = losses, dict(measures), n_batches
-        self.error = ""
-        self._stopping = threading.Event()
-        self._thread = threads.start(self._run, "length", self._stopping.set)
+        super().__init__(functools.partial(_measure_all, losses, self._measures, n_batches), name="length")
 
     @property
     def subjects(self) -> tuple[Hashable, ...]:
@@ -71,27 +66,14 @@ class LengthRun:
         return tuple(self._measures)
 
     @property
-    def running(self) -> bool:
-        """Whether the thread is at work."""
-        return self._thread.is_alive()
-
-    @property
     def done(self) -> float:
         """The share of the work whose result is known, from 0 to 1."""
         known = sum(self._losses.n_measured(subject, self.n_batches) for subject in self._measures)
         return known / (self.n_batches * len(self._measures))
 
-    def stop(self) -> None:
-        """Stop after the batch being measured now, and wait for it; what is known stays known."""
-        self._stopping.set()
-        self._thread.join()
 
-    def _run(self) -> None:
-        try:
-            for batch in range(self.n_batches):
-                for subject, measure in self._measures.items():
-                    if self._stopping.is_set():
-                        return
-                    self._losses.measure(subject, batch, measure)
-        except Exception as error:  # whatever it is, the reader is told; a thread has nobody else to tell
-            self.error = f"{type(error).__name__}: {error}"
+def _measure_all(losses: HeldOutLosses, measures: Mapping[Hashable, Measure], n_batches: int, tell: Tell[None]) -> None:
+    for batch in range(n_batches):
+        for subject, measure in measures.items():
+            losses.measure(subject, batch, measure)
+            tell(None)

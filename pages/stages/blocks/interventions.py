@@ -10,7 +10,7 @@ import lmcore
 from lmcore import Encoding, LanguageModel
 from lmcore.analysis import each_component, effects_alone, next_probs
 from lmcore.distribution import softmax, top, total_variation
-from lmcore.worker import BackgroundReading
+from lmcore.worker import Worker, each_of
 from pages.common import page, session, widgets
 from pages.common.text import _, ngettext, visible
 from pages.figures.blocks import interventions as figures
@@ -65,7 +65,7 @@ def _key(place: Place) -> tuple[str, tuple[int, ...]]:
     return place.lm.name, tuple(place.found.ids[: place.position + 1])
 
 
-def _sweep(place: Place) -> BackgroundReading[tuple[str, float]] | None:
+def _sweep(place: Place) -> Worker[tuple[str, float]] | None:
     """Return the reading of every part for this place; a small model's starts by itself."""
     key, sweep = st.session_state.get(_SWEEP, (None, None))
     if key == _key(place):
@@ -76,10 +76,10 @@ def _sweep(place: Place) -> BackgroundReading[tuple[str, float]] | None:
     return _start(place) if place.lm.name in lmcore.builtin.names() else None
 
 
-def _start(place: Place) -> BackgroundReading[tuple[str, float]]:
+def _start(place: Place) -> Worker[tuple[str, float]]:
     lm, ids, position = place.lm, place.found.ids, place.position
     parts = each_component(lm.config)
-    sweep = BackgroundReading(lambda: effects_alone(lm, ids, position, parts), len(parts), session.forward_lock())
+    sweep = Worker(each_of(lambda: effects_alone(lm, ids, position, parts), session.forward_lock()), total=len(parts))
     if lm.name in lmcore.builtin.names():
         sweep.join(1.0)  # a small model is done before anyone would read a progress bar
     st.session_state[_SWEEP] = (_key(place), sweep)
@@ -98,7 +98,7 @@ def _grid(place: Place, chosen: list[str]) -> None:
         st.rerun()
     config = place.lm.config
     key, sweep = st.session_state.get(_SWEEP, (None, None))
-    effects: dict[str, float] = dict(sweep.results) if key == _key(place) else {}
+    effects: dict[str, float] = dict(sweep.items) if key == _key(place) else {}
     most = max(effects.values(), default=0.0) or 1.0
     parts = [*(f"attn.head.{head}" for head in range(config.n_heads)), "attn", "mlp"]
     rows = [
@@ -130,10 +130,9 @@ def _grid(place: Place, chosen: list[str]) -> None:
             )
         return
     if sweep.running:
-        st.progress(len(sweep.results) / sweep.total, f"{len(sweep.results)} / {sweep.total}")
+        st.progress(len(sweep.items) / sweep.total, f"{len(sweep.items)} / {sweep.total}")
         st.button(_("Stop"), key="switched.stop", on_click=sweep.stop, width="stretch")
-    if sweep.error:
-        st.error(sweep.error)
+    page.failure(sweep.error)
     if effects:
         strongest = max(effects, key=effects.__getitem__)
         st.caption(

@@ -245,8 +245,7 @@ def _say(progress: TsneProgress) -> None:
     }[progress.state]
     text = _("{state} · step {done} of {total}").format(state=state, done=progress.steps, total=STEPS)
     st.progress(progress.steps / STEPS, text=text)
-    if progress.error:
-        st.code(progress.error, language=None, wrap_lines=True)
+    page.failure(progress.error)
 
 
 def _nearest(lm: LanguageModel, token: int, by_cosine: Neighbours, by_dot: Neighbours) -> None:

@@ -16,6 +16,7 @@ from pages.common import page, widgets
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.generation.curves import measures
 from pages.stages.generation import chosen, jobs, stops
+from pages.stages.generation.controls import top_k_control
 from pages.stages.sampling import knobs
 
 CODE = """
@@ -25,7 +26,7 @@ from lmcore.generation.continuations import continuations
 
 lm = lmcore.load({name!r})
 ids = lm.tokenizer.encode({prompt!r}).ids
-stop_ids = lm.tokenizer.special_tokens.values()
+stop_ids = lm.end_tokens
 for settings in (
     lmcore.SamplingSettings({first}),
     lmcore.SamplingSettings({second}),
@@ -86,11 +87,11 @@ def _settings(lm: LanguageModel) -> tuple[SamplingSettings, SamplingSettings]:
     knobs.remember()
     st.markdown(_("**First settings**"))
     widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
-    widgets.slider("top_k", "top-k", 0, lm.config.vocab_size, 0, help=_("0 is off."))
+    top_k_control("top_k", "top-k", lm.config.vocab_size)
     widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
     st.markdown(_("**Second settings**"))
     temperature = widgets.slider("many.temperature", _("Temperature") + " 2", 0.0, 2.0, 0.5, step=0.05)
-    top_k = widgets.slider("many.top_k", "top-k 2", 0, lm.config.vocab_size, 0)
+    top_k = top_k_control("many.top_k", "top-k 2", lm.config.vocab_size)
     top_p = widgets.slider("many.top_p", "top-p 2", 0.0, 1.0, 1.0, step=0.01)
     seed = widgets.number("seed", _("Seed"), 0, 2**32 - 1, 0, help=_("Of the first text; the next has the next seed."))
     first = replace(knobs.settings(lm.config.vocab_size), seed=seed)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from dataclasses import replace
 
 import streamlit as st
 
 from lmcore import LanguageModel
 from lmcore.generation.run import GenerationRun
-from pages.common import widgets
+from pages.common import link, widgets
 from pages.common.text import _, markdown_literal, visible
 from pages.stages.generation import stops
 from pages.stages.sampling import knobs
@@ -20,7 +22,8 @@ PRESETS = {
 }
 PACES = [2, 5, 10, 30, 0]  # tokens per second; 0 is as fast as it goes
 MAX_SEED = 2**32 - 1
-_PRESET = "generation.preset"
+SET = ("temperature", "top_k", "top_p", "seed", "max_new_tokens", "stop_strings", "stop_ids", "pace", "kv_cache")
+_NAMED = 8  # end tokens that a help text names
 
 
 def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
@@ -32,14 +35,14 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     knobs.remember()  # the sampling page has more of them, and they hold here too
     presets = st.container()  # drawn last: it shows which preset the values below are
     temperature = widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
-    top_k = widgets.slider("top_k", "top-k", 0, lm.config.vocab_size, 0, help=_("0 is off."))
+    top_k = top_k_control("top_k", "top-k", lm.config.vocab_size)
     top_p = widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
-    seed = widgets.number(
+    widgets.number(
         "seed", _("Seed"), 0, MAX_SEED, 0, help=_("The n-th token is drawn with the n-th number of the seed's stream.")
     )
     with presets:
         _presets({"temperature": temperature, "top_k": top_k, "top_p": top_p})
-    run.settings = replace(knobs.settings(lm.config.vocab_size), seed=seed)
+    apply(lm, run)
     others = {name: value for name, value in knobs.given(run.settings).items() if name not in PRESETS["plain"]}
     if others:
         named = ", ".join(f"{name} {value}" for name, value in others.items())
@@ -48,60 +51,118 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
         return _running(lm, run)
 
 
+def apply(lm: LanguageModel, run: GenerationRun) -> None:
+    """Give a run what the reader has set: what is on screen is what its next token is drawn with.
+
+    Buttons call it too, for a control may have been moved after the page last ran.
+    """
+    link.take_over(*SET)
+    state = st.session_state
+    run.settings = replace(knobs.settings(lm.config.vocab_size), seed=state["seed"])
+    if all(name in state for name in SET):  # else the page is drawn for the first time, and those below are to come
+        run.max_new_tokens = state["max_new_tokens"]
+        run.stop_strings = stops.read_strings(state["stop_strings"])
+        run.stop_ids = _stop_ids(lm, state["stop_ids"])
+        run.tokens_per_second = state["pace"]
+        run.use_cache = state["kv_cache"]
+
+
+def top_k_control(key: str, label: str, vocab_size: int, help: str | None = None) -> int:
+    """Show a slider on the lab's scale and a field for any number, and return k; 0 is off."""
+    stops_ = _k_stops(vocab_size)
+    slide, field = st.columns([3, 2], vertical_alignment="bottom")
+    with field:
+        k = widgets.number(key, label.replace("top-k", "k"), 0, vocab_size, 0, help=help or _("0 is off."))
+    place = f"{key}.place"
+    nearest = min(stops_, key=lambda stop: abs((stop or math.inf) - k) if k else stop)
+    if st.session_state.get(place) != nearest:
+        link.assign({place: nearest})
+    slide.select_slider(
+        label,
+        stops_,
+        key=link.widget_key(place),
+        format_func=lambda stop: f"{stop:,}" if stop else _("off"),
+        on_change=_take_place,
+        args=(key, place),
+    )
+    return k
+
+
+def _take_place(key: str, place: str) -> None:
+    link.take_over(place)
+    link.assign({key: st.session_state[place]})
+
+
+@functools.cache
+def _k_stops(vocab_size: int) -> tuple[int, ...]:
+    """Return 1, 2, 3 ... then ever larger steps up to the vocabulary, and off, as the lab's slider has them."""
+    found, k = [], 1
+    while k < vocab_size:
+        found.append(k)
+        k = max(k + 1, math.floor(k * 1.06 + 0.5))
+    return (*found, vocab_size, 0)
+
+
 def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     most = lm.config.context_length
-    run.max_new_tokens = widgets.number(
-        "max_new_tokens", _("New tokens at most"), 1, most, 50, help=_("At most {n:,}.").format(n=most)
+    widgets.number("max_new_tokens", _("New tokens at most"), 1, most, 50, help=_("At most {n:,}.").format(n=most))
+    widgets.text(
+        "stop_strings",
+        _("Stop strings"),
+        help=_("The text ends where one of them is complete. Several are separated by |; \\n is a new line."),
     )
-    run.stop_strings = stops.read_strings(
-        widgets.text(
-            "stop_strings",
-            _("Stop strings"),
-            help=_("The text ends where one of them is complete. Several are separated by |; \\n is a new line."),
-        )
+    own = stops.default_ids(lm)
+    given = widgets.text(
+        "stop_ids",
+        _("Stop tokens (ids)"),
+        help=_("Separated by commas. Empty: the end tokens of this model, {ids}.").format(
+            ids=", ".join(map(str, sorted(own)[:_NAMED])) + (" …" if len(own) > _NAMED else "")
+        ),
     )
-    run.stop_ids = _stop_ids(lm)
+    _say_wrong_ids(lm, given)
     paces = {n: _("{n} tokens a second").format(n=n) if n else _("as fast as it goes") for n in PACES}
-    run.tokens_per_second = widgets.select("pace", _("Pace of running"), PACES, 10, format_func=paces.__getitem__)
-    run.use_cache = widgets.toggle(
+    widgets.select("pace", _("Pace of running"), PACES, 10, format_func=paces.__getitem__)
+    widgets.toggle(
         "kv_cache",
         _("KV cache"),
         True,
         help=_("Off: every token runs the whole text through the model again, to the same logits."),
     )
+    apply(lm, run)
     colours = {"probability": _("probability"), "rank": _("rank"), "surprisal": _("surprisal")}
     colour = widgets.select("colour_by", _("Colour by"), list(colours), "probability", format_func=colours.__getitem__)
     return colour, widgets.slider("top_n", _("Tokens drawn as bars"), 5, 30, 10)
 
 
-def _stop_ids(lm: LanguageModel) -> frozenset[int]:
-    own = stops.default_ids(lm)
-    given = widgets.text(
-        "stop_ids",
-        _("Stop tokens (ids)"),
-        help=_("Separated by commas. Empty: the {n:,} control tokens of this model.").format(n=len(own)),
-    )
-    if not given.strip():
-        return own
+def _stop_ids(lm: LanguageModel, given: str) -> frozenset[int]:
+    """Read the reader's stop tokens; those of the model where there are none, or what was given are no ids."""
     try:
-        return stops.read_ids(given, lm.config.vocab_size)
+        return stops.read_ids(given, lm.config.vocab_size) or stops.default_ids(lm)
+    except ValueError:
+        return stops.default_ids(lm)
+
+
+def _say_wrong_ids(lm: LanguageModel, given: str) -> None:
+    try:
+        stops.read_ids(given, lm.config.vocab_size)
     except ValueError as wrong:
         # st.text: what was given is shown as it is.
         st.text(
-            _("{given} is no id from 0 to {last}; the control tokens hold.").format(
+            _("{given} is no id from 0 to {last}; the model's end tokens hold.").format(
                 given=visible(str(wrong)[:40]), last=lm.config.vocab_size - 1
             )
         )
-        return own
 
 
 def _presets(values: dict[str, float]) -> None:
+    """Draw the presets. Buttons: a press is an event, which a choice that the server changes meanwhile is not."""
     titles = {"greedy": _("Greedy"), "usual": "T 0.8 + top-p 0.9", "plain": "T 1"}
-    st.session_state[_PRESET] = next((name for name, preset in PRESETS.items() if preset == values), None)
-    st.pills(_("Preset"), list(PRESETS), format_func=titles.__getitem__, key=_PRESET, on_change=_take_preset)
-
-
-def _take_preset() -> None:
-    chosen = st.session_state[_PRESET]
-    if chosen is not None:
-        st.session_state.update(PRESETS[chosen])
+    with st.container(horizontal=True, gap="small"):
+        for name, preset in PRESETS.items():
+            st.button(
+                titles[name],
+                key=f"generation.preset.{name}",
+                type="primary" if preset == values else "secondary",
+                on_click=link.assign,
+                args=(preset,),
+            )

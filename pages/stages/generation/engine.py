@@ -8,12 +8,13 @@ import streamlit as st
 
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine
+from lmcore.engines.pieces import Sampler
 from lmcore.engines.run import EngineRun
-from pages.common import engine_facts, engines, page, widgets
+from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
 from pages.stages.generation import engine_branches, engine_line
 from pages.stages.generation.buttons import buttons
-from pages.stages.generation.controls import MAX_SEED, PRESETS
+from pages.stages.generation.controls import MAX_SEED, PRESETS, top_k_control
 from pages.stages.tokenization.common import require_text
 
 _RUNS = "generation.engine.runs"  # (engine, its generation, prompt) -> run, the latest last
@@ -21,6 +22,7 @@ MAX_RUNS = 12
 CODE = """
 from lmcore.engines.config import configured
 from lmcore.engines.engine import Engine
+from lmcore.engines.pieces import Sampler
 from lmcore.engines.pieces import Sampler
 from lmcore.engines.run import EngineRun
 
@@ -51,7 +53,7 @@ def show(engine: Engine) -> None:
     with left:
         _controls(run, facts)
     with right:
-        _buttons(run)
+        _buttons(run, facts)
         engine_line.live(run)
     engine_branches.show(run)
     sampler = run.sampler
@@ -91,14 +93,13 @@ def current(engine: Engine, text: str) -> EngineRun:
 
 def _controls(run: EngineRun, facts: Capabilities) -> None:
     size = facts.vocab_size or 1000
-    temperature = widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
-    top_k = 0
+    widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
     if facts.has("top_k"):
-        top_k = widgets.slider("top_k", "top-k", 0, min(size, 200), 0, help=_("0 is off."))
-    top_p = widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
-    seed = widgets.number("seed", _("Seed"), 0, MAX_SEED, 0, help=_("Of the server's own generator."))
-    run.sampler = type(run.sampler)(temperature, top_k, top_p, seed)
-    run.max_new_tokens = widgets.slider("max_new_tokens", _("New tokens at most"), 1, 200, 50)
+        top_k_control("top_k", "top-k", size)
+    widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
+    widgets.number("seed", _("Seed"), 0, MAX_SEED, 0, help=_("Of the server's own generator."))
+    widgets.slider("max_new_tokens", _("New tokens at most"), 1, 200, 50)
+    _apply(run, facts)
     st.caption(
         _("The server draws, under these settings; whatever else it would reshape by is turned off.")
         + " "
@@ -110,12 +111,22 @@ def _controls(run: EngineRun, facts: Capabilities) -> None:
     )
 
 
-def _buttons(run: EngineRun) -> None:
+def _apply(run: EngineRun, facts: Capabilities) -> None:
+    """Give a run what the reader has set, before its next token."""
+    link.take_over("temperature", "top_k", "top_p", "seed", "max_new_tokens")
+    state = st.session_state
+    top_k = state["top_k"] if facts.has("top_k") else 0
+    run.sampler = Sampler(state["temperature"], top_k, state["top_p"], state["seed"])
+    run.max_new_tokens = state["max_new_tokens"]
+
+
+def _buttons(run: EngineRun, facts: Capabilities) -> None:
     """Draw what moves the generation."""
 
     def act(action: Callable[[], object]) -> None:
         st.session_state[engine_line.SELECTED] = None
         run.error = None
+        _apply(run, facts)
         action()
 
     buttons(

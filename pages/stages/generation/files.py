@@ -6,14 +6,14 @@ import streamlit as st
 
 from lmcore import Encoding
 from lmcore.generation import tree_file
-from lmcore.generation.background import Background
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree_file import Restored
+from lmcore.worker import Worker, each_of
 from pages.common import page, session
 from pages.common.text import _, ngettext
 from pages.stages.generation import runs
 
-_OPENING = "generation.opening"  # (run, Background) while a file is being opened
+_OPENING = "generation.opening"  # (run, Worker) while a file is being opened
 _REFUSED = "generation.refused"  # why the last file was not opened
 _OPENED = "generation.opened"  # what the last file brought
 _UPLOAD, _PASTED = "generation.upload", "generation.pasted"
@@ -91,10 +91,13 @@ def _open() -> None:
     st.session_state[_PASTED] = ""
     run = runs.current(lm, session.encoding(file.prompt))
     run.stop()
-    st.session_state[_OPENING] = (run, Background(file.restore(run.tree), session.forward_lock()))
+    st.session_state[_OPENING] = (
+        run,
+        Worker(each_of(lambda: file.restore(run.tree), session.forward_lock()), name="opening", keep=1),
+    )
 
 
-def _watch(job: Background[Restored]) -> None:
+def _watch(job: Worker[Restored]) -> None:
     running, latest = job.running, job.latest
     if not running:
         st.rerun()  # the whole page: the tree has grown
@@ -103,10 +106,10 @@ def _watch(job: Background[Restored]) -> None:
     st.button(_("Stop"), key="generation.opening.stop", icon=":material/stop:", on_click=job.stop)
 
 
-def _finish(run: GenerationRun, job: Background[Restored]) -> None:
+def _finish(run: GenerationRun, job: Worker[Restored]) -> None:
     latest = job.latest
     st.session_state[_OPENING] = None
-    st.session_state[_REFUSED] = job.error or None
+    st.session_state[_REFUSED] = None if job.error is None else str(job.error)
     if latest is not None:
         if latest.done == latest.total:
             run.node, run.tip = latest.present, latest.tip

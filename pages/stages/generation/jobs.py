@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from lmcore.generation.background import Background
-from pages.common import session
+from lmcore.worker import Worker, each_of
+from pages.common import page, session
 from pages.common.text import _
 
 _JOBS = "generation.jobs"  # (name, what it was asked) -> the work, the latest last
@@ -20,27 +20,22 @@ _AT_ONCE = 0.4  # seconds; what is done by then never shows a bar
 Question = Hashable
 
 
-def find(name: str, question: Question) -> Background[Any] | None:
+def find(name: str, question: Question) -> Worker[Any] | None:
     """Return the work that answers a question, finished or not."""
     return st.session_state.get(_JOBS, {}).get((name, question))
 
 
-def start(name: str, question: Question, work: Callable[[], Iterator[Any]]) -> Background[Any]:
+def start(name: str, question: Question, work: Callable[[], Iterator[Any]]) -> Worker[Any]:
     """Begin to answer a question; work under the same name that is still running stops."""
-    jobs: dict[tuple[str, Question], Background[Any]] = st.session_state.setdefault(_JOBS, {})
+    jobs: dict[tuple[str, Question], Worker[Any]] = st.session_state.setdefault(_JOBS, {})
     for (other, _question), job in jobs.items():
         if other == name:
             job.stop()
     jobs.pop((name, question), None)
-    job = jobs[name, question] = Background(work(), session.forward_lock())
+    job = jobs[name, question] = Worker(each_of(work, session.forward_lock()), name="generation", keep=1)
     for old in list(jobs)[:-_MAX_JOBS]:
         jobs.pop(old).stop()
     return job
-
-
-def running(job: Background[Any]) -> bool:
-    """Whether more comes; not from the moment on at which it was asked to stop, though a last pass may be under way."""
-    return job.running and not job.stopped
 
 
 def button(name: str, question: Question, label: str, work: Callable[[], Iterator[Any]], *, at_once: bool) -> None:
@@ -57,7 +52,7 @@ def button(name: str, question: Question, label: str, work: Callable[[], Iterato
     if job is None and at_once:
         job = start(name, question, work)
         job.join(_AT_ONCE)
-    if job is not None and running(job):
+    if job is not None and job.running:
         st.button(_("Stop"), key=f"generation.{name}.stop", icon=":material/stop:", on_click=job.stop, width="stretch")
         return
     st.button(
@@ -81,26 +76,26 @@ def show(name: str, question: Question, share: Callable[[Any], float], draw: Cal
     """
     job = find(name, question)
     if job is not None:
-        at_work = running(job)
+        at_work = job.running
         st.fragment(_tell, run_every=_REFRESH if at_work else None)(job, at_work, share)
         st.fragment(_picture, run_every=_REDRAW if at_work else None)(job, draw)
 
 
-def _tell(job: Background[Any], was_running: bool, share: Callable[[Any], float]) -> None:
-    at_work, latest = running(job), job.latest
+def _tell(job: Worker[Any], was_running: bool, share: Callable[[Any], float]) -> None:
+    at_work, latest = job.running, job.latest
     if was_running and not at_work:
         st.rerun()  # the whole page: the button and what follows the picture have to know
     if at_work:
         done = 0.0 if latest is None else min(max(share(latest), 0.0), 1.0)
         st.progress(done, text=_("Working: {percent} %").format(percent=round(100 * done)))
-    elif job.error:
+    elif job.error is not None:
         st.error(_("This could not be finished; what was reached is shown."))
-        st.code(job.error, language=None, wrap_lines=True)
-    elif job.stopped:
+        page.failure(job.error)
+    elif job.state != "finished":
         st.caption(_("Stopped before the end; what was reached is shown."))
 
 
-def _picture(job: Background[Any], draw: Callable[[Any, bool], None]) -> None:
-    at_work, latest = running(job), job.latest  # in this order: what has ended is drawn whole
+def _picture(job: Worker[Any], draw: Callable[[Any, bool], None]) -> None:
+    at_work, latest = job.running, job.latest  # in this order: what has ended is drawn whole
     if latest is not None:
         draw(latest, not at_work)

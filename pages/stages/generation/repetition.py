@@ -85,7 +85,7 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
             prompt=prompt.text,
             penalty=penalty,
             n=n_tokens,
-            stop_ids="()" if go_on else "lm.tokenizer.special_tokens.values()",
+            stop_ids="()" if go_on else "lm.end_tokens",
         )
     )
 

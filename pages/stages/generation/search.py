@@ -29,7 +29,7 @@ from lmcore.generation.exhaustive import exhaustive_search
 
 lm = lmcore.load({name!r})
 ids = lm.tokenizer.encode({prompt!r}).ids
-stop_ids = lm.tokenizer.special_tokens.values()
+stop_ids = lm.end_tokens
 *_, greedy = beam_search(lm, ids, 1, {n}, stop_ids)
 *_, beam = beam_search(lm, ids, {width}, {n}, stop_ids)
 for found in (greedy, beam):

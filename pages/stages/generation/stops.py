@@ -10,8 +10,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def default_ids(lm: LanguageModel) -> frozenset[int]:
-    """Return the ids that end a text of this model: its control tokens."""
-    return frozenset(lm.tokenizer.special_tokens.values())
+    """Return the ids that end a text of this model, as its files say."""
+    return frozenset(lm.end_tokens)
 
 
 def read_ids(text: str, vocab_size: int) -> frozenset[int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 import streamlit as st
 
-from lmcore import Encoding, LanguageModel
+from lmcore import Encoding, LanguageModel, SamplingSettings
 from lmcore.generation.run import GenerationRun
+from lmcore.generation.tree import Node
 from pages.common import page
 from pages.common.text import _, visible
 from pages.stages.generation import branches, controls, files, line, runs, stops
@@ -27,6 +29,18 @@ for step in lmcore.generate(lm, ids, settings, max_new_tokens={n}, stop_ids=stop
     print(step.position, step.token_id, step.token, step.prob)
 """
 
+BRANCH_CODE = """
+import lmcore
+from lmcore.generation.tree import GenerationTree
+
+lm = lmcore.load({name!r})
+tree = GenerationTree(lm, lm.tokenizer.encode({prompt!r}).ids)
+node = tree.root
+{steps}
+for step in tree.path(node):
+    print(step.token_id, step.token, step.prob)
+"""
+
 
 def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
     """Draw the view."""
@@ -35,7 +49,7 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
         colour, top_n = controls.show(lm, run)
     with right:
         files.opening()
-        _buttons(run)
+        _buttons(lm, run)
         line.live(run, prompt, colour, top_n)
     branches.show(run)
     files.show(run, prompt)
@@ -52,26 +66,53 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
                 "top_p": "%.2f",
             },
         )
-    asked = [f"{name}={value!r}" for name, value in {**knobs.given(run.settings), "seed": run.settings.seed}.items()]
+    page.snippet(_code(lm, prompt, run))
+
+
+def _code(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> str:
+    """Return the Python that draws the text in view, or without one yet the text that would be drawn."""
+    path = run.tree.path(run.node)
+    values = {"name": lm.name, "prompt": prompt.text}
+    if any(step.by_hand or step.settings != run.settings or step.used_cache != run.use_cache for step in path):
+        return BRANCH_CODE.format(**values, steps="\n".join(_steps(path)))
     own = run.stop_ids == stops.default_ids(lm)
-    page.snippet(
-        CODE.format(
-            name=lm.name,
-            prompt=prompt.text,
-            settings=", ".join(asked),
-            stop_ids="lm.tokenizer.special_tokens.values()" if own else sorted(run.stop_ids),
-            n=run.max_new_tokens,
-            use_cache=run.use_cache,
-        )
+    return CODE.format(
+        **values,
+        settings=_arguments(run.settings),
+        stop_ids="lm.end_tokens" if own else sorted(run.stop_ids),
+        n=len(path) or run.max_new_tokens,
+        use_cache=run.use_cache,
     )
 
 
-def _buttons(run: GenerationRun) -> None:
+def _steps(path: list[Node]) -> Iterator[str]:
+    """Yield the lines that draw or take the tokens of a branch, those drawn alike in one loop."""
+    settings = None
+    for (asked, by_hand, used_cache), group in itertools.groupby(
+        path, key=lambda step: (step.settings, step.by_hand, step.used_cache)
+    ):
+        if asked != settings and asked is not None:
+            settings = asked
+            yield f"settings = lmcore.SamplingSettings({_arguments(asked)})"
+        more = "" if used_cache else ", use_cache=False"
+        steps = list(group)
+        if by_hand:
+            yield from (f"node = tree.take(node, {step.token_id}, settings{more})" for step in steps)
+        else:
+            yield f"for _ in range({len(steps)}):\n    node = tree.draw(node, settings{more})"
+
+
+def _arguments(settings: SamplingSettings) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in {**knobs.given(settings), "seed": settings.seed}.items())
+
+
+def _buttons(lm: LanguageModel, run: GenerationRun) -> None:
     """Draw what moves the generation."""
 
     def act(action: Callable[[], object]) -> None:
         st.session_state[runs.SELECTED] = None
         run.error = ""
+        controls.apply(lm, run)
         try:
             action()
         except ValueError as error:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
+from lmcore import LanguageModel
 from lmcore.distribution import log_softmax
 from lmcore.engines.agreement import Agreement, agreement
-from lmcore.engines.engine import Engine
+from lmcore.engines.engine import Engine, Prompt
 from pages.common import engines, link, page, session
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.logits import positions as figures
@@ -27,7 +29,7 @@ from lmcore.engines.engine import Engine
 lm = lmcore.load({weights!r})
 engine = Engine(next(config for config in configured() if config.name == {name!r}))
 ids = lm.tokenizer.encode({prompt!r}).ids
-found = agreement(engine.next(engine.prompt({prompt!r}), {n}), log_softmax(lm(ids)[-1]), lm.tokenizer)
+found = agreement(engine.next({asked}, {n}), log_softmax(lm(ids)[-1]), lm.tokenizer)
 print(found.largest_difference)
 engine.close()
 """
@@ -46,25 +48,51 @@ def show(engine: Engine, text: str) -> None:
     if not 1 <= len(ids) <= lm.config.context_length:
         st.info(_("{name} cannot read this prompt.").format(name=markdown_literal(name)))
         link.stop()
-    _say_ids(engine, text, ids)
+    prompt = _same_prompt(engine, text, lm, ids)
     n = min(N, engine.capabilities.max_log_probs)
-    served = engines.ask(engine, ("next", text, n), lambda: engine.next(engine.prompt(text), n))
+    served = engines.ask(engine, ("next", prompt, n), lambda: engine.next(prompt, n))
     found = agreement(served, log_softmax(session.logits(ids, name)[-1]), lm.tokenizer)
     if not found.rows:
         st.info(_("None of the server's tokens can be identified by its text, so there is nothing to compare."))
         link.stop()
     _picture(found, name, engine)
-    page.snippet(CODE.format(weights=name, name=engine.name, prompt=text, n=n))
+    asked = f"engine.prompt({text!r})" if prompt == engine.prompt(text) else "tuple(ids)"
+    page.snippet(CODE.format(weights=name, name=engine.name, prompt=text, asked=asked, n=n))
 
 
-def _say_ids(engine: Engine, text: str, ids: list[int]) -> None:
-    if engine.capabilities.tokenizer is None:
-        return
-    theirs = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text)).ids
-    if list(theirs) == ids:
+def _same_prompt(engine: Engine, text: str, lm: LanguageModel, ids: list[int]) -> Prompt:
+    """Return what asks the engine about the very ids that the local model reads; stop where there is none."""
+    facts = engine.capabilities
+    if facts.tokenizer is None:
+        st.caption(_("The server does not say how it splits the prompt, so a difference may come from that."))
+        return tuple(ids) if facts.takes_ids else text
+    theirs = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text))
+    if list(theirs.ids) == ids:
         st.caption("✓ " + _("Both split the prompt into the same {n} ids.").format(n=len(ids)))
-    else:
-        st.caption("✗ " + _("The two split the prompt differently, so the numbers below cannot be compared directly."))
+        return engine.prompt(text)
+    place = next((n for n, (a, b) in enumerate(zip(ids, theirs.ids, strict=False)) if a != b), None)
+    place = min(len(ids), len(theirs.ids)) if place is None else place
+    here = [lm.tokenizer.token_bytes(token_id) for token_id in ids]
+    st.markdown(
+        "✗ "
+        + _("The two split the prompt differently, first at position {place}: {here} here, {there} there.").format(
+            place=place,
+            here=_one_token(here, ids, place),
+            there=_one_token(theirs.labels, theirs.ids, place),
+        )
+    )
+    if not facts.takes_ids:
+        st.info(_("The server accepts text only, so the two cannot be given the same ids and nothing is compared."))
+        link.stop()
+    st.caption(_("The server is given the ids of the local model, so both answer the same question."))
+    return tuple(ids)
+
+
+def _one_token(labels: Sequence[bytes | str], ids: Sequence[int], place: int) -> str:
+    """Name the token at a position and its id, as Markdown."""
+    if place >= len(ids):
+        return _("no token")
+    return f"{markdown_literal(labels[place])} · {ids[place]}"
 
 
 def _picture(found: Agreement, name: str, engine: Engine) -> None:

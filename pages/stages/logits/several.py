@@ -10,7 +10,7 @@ import streamlit as st
 
 from lmcore import LanguageModel
 from lmcore.analysis.logits.texts import MAX_CHARACTERS, Line, ScoredText, read_texts, score_texts
-from lmcore.worker import BackgroundReading
+from lmcore.worker import Worker, each_of
 from pages.common import page, session
 from pages.common.text import _, language, ngettext, visible
 from pages.figures.logits import positions as figures
@@ -88,18 +88,17 @@ def _lines() -> list[Line]:
 
 
 def _start(lm: LanguageModel, lines: list[Line]) -> None:
-    reading = BackgroundReading(lambda: score_texts(lm, lines), len(lines), session.forward_lock())
+    reading = Worker(each_of(lambda: score_texts(lm, lines), session.forward_lock()), total=len(lines))
     reading.join(0.5)  # a few short texts are done before anyone would read a progress bar
     st.session_state[_READING] = ((lm.name, tuple(lines)), reading)
 
 
-def _watch(lm: LanguageModel, reading: BackgroundReading[ScoredText], was_running: bool) -> None:
+def _watch(lm: LanguageModel, reading: Worker[ScoredText], was_running: bool) -> None:
     """Draw what there is so far; runs by itself again and again until the reading has ended."""
-    running, found = reading.running, reading.results
+    running, found = reading.running, reading.items
     if running or len(found) < reading.total:
         st.progress(len(found) / reading.total, f"{len(found):,} / {reading.total:,}")
-    if reading.error:
-        st.error(reading.error)
+    page.failure(reading.error)
     _say_problems(lm, found)
     scored = [text for text in found if text.scores is not None]
     if scored:

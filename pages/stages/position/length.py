@@ -106,6 +106,7 @@ def _start(n_batches: int) -> LengthRun:
     before: LengthRun | None = st.session_state.get(_RUN)
     if before is not None:
         before.stop()
+        before.join()  # what it measures just now is not measured twice
     measures: dict[Hashable, Measure] = {GRAMMAR: grammar_measure()}
     for name in built_in_models().values():
         measures[name] = partial(losses_by_position, session.language_model(name))
@@ -121,8 +122,7 @@ def _watch(run: LengthRun, width: int, trained: int, logarithmic: bool, was_aliv
         st.progress(
             done, text=_("{words} · {done:.0%} of {n} windows").format(words=words, done=done, n=_n_windows(run))
         )
-    if run.error:
-        st.code(run.error, language=None, wrap_lines=True)
+    page.failure(run.error)
     losses, excess = _curves(run, width)
     if len(losses) > 1:
         grammar = _("the grammar itself")

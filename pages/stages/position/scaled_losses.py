@@ -54,6 +54,7 @@ def _start(name: str, scalings: Mapping[str, RopeScaling]) -> None:
     before: LengthRun | None = st.session_state.get(_RUN)
     if before is not None:
         before.stop()
+        before.join()  # what it measures just now is not measured twice
     lm = session.language_model(name)
     measures: dict[Hashable, Measure] = {GRAMMAR: grammar_measure(), name: partial(losses_by_position, lm)}
     for item in scalings.values():
@@ -75,8 +76,8 @@ def _watch(
     alive = run is not None and run.running
     if run is not None and alive:
         st.progress(run.done, text=_("Measuring"))
-    if run is not None and run.error:
-        st.code(run.error, language=None, wrap_lines=True)
+    if run is not None:
+        page.failure(run.error)
     curves = _curves(name, {titles[kind]: item for kind, item in scalings.items()})
     if len(curves) > 1:
         colours = {titles[kind]: colour for kind, colour in scaling.COLOURS.items()} | {_("unscaled"): scaling.PLAIN}

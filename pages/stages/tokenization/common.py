@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,17 @@ def require_text() -> str:
     if not text or len(text) > session.MAX_CHARACTERS:
         session.require_tokens()  # says which, and stops
     return text
+
+
+def composed(text: str, back: str) -> None:
+    """Say why a text came back as another one, where composing its characters is the reason."""
+    if back != text and back == unicodedata.normalize("NFC", text):
+        st.caption(
+            _(
+                "The tokenizer first composes characters (Unicode NFC): a letter and the accent that follows it become "
+                "one character, which looks the same but has other bytes."
+            )
+        )
 
 
 def drawn_groups(found: Encoding) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from lmcore.engines.tokens import ServerTokens
 from pages.common import engine_facts, engines, link, page
 from pages.common.text import _, visible
 from pages.live.token_groups import token_groups
-from pages.stages.tokenization.common import MAX_DRAWN, require_text
+from pages.stages.tokenization.common import MAX_DRAWN, composed, require_text
 
 CODE = """
 from lmcore.engines.config import configured
@@ -48,6 +48,7 @@ def show(engine: Engine) -> None:
             "✗ "
             + _("The texts of the tokens together are not the original text: the server changes it, or adds to it.")
         )
+        composed(text, "".join(found.shared))
     page.numbers_table(table(found), "tokens")
     page.snippet(CODE.format(name=engine.name, prompt=text))
     page.try_next(
@@ -105,6 +106,8 @@ def _chips(engine: Engine, found: ServerTokens) -> None:
             "chip."
         ).format(name=f"**{engine.name}**")
     )
+    if "" in found.shared:
+        st.caption(_("A chip without text is a control token. The server adds it, and the text does not show it."))
     texts = [shared.encode("utf-8", "surrogatepass") for shared in found.shared[: len(groups)]]
     ids = [" ".join(map(str, found.ids[first:end])) for first, end in groups]
     token_groups(texts, ids, [(n, n + 1) for n in range(len(groups))], key="tokenization.engine", label=label)

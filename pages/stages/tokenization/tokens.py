@@ -8,7 +8,7 @@ from lmcore import Encoding, LanguageModel
 from pages.common import link, page
 from pages.common.text import _, markdown_literal, ngettext
 from pages.live.token_groups import token_groups
-from pages.stages.tokenization.common import drawn_groups, follow, require_text, token_table
+from pages.stages.tokenization.common import composed, drawn_groups, follow, require_text, token_table
 
 CODE = """
 import lmcore
@@ -120,3 +120,4 @@ def _round_trip(lm: LanguageModel, found: Encoding) -> None:
                 n=len(given), back=len(back), equal=equal
             )
         )
+        composed(found.text, back.decode("utf-8", "replace"))

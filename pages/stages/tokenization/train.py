@@ -40,8 +40,8 @@ def show(lm: LanguageModel) -> None:
     )
     text = source.pasted(trained.TEXT, trained.sample(), MAX_CHARACTERS)
     run = trained.training(text)
-    learned = list(run.progress.steps)
-    if run.progress.state == "stopped":
+    learned = run.items
+    if run.state == "stopped":
         st.info(_("Stopped after {n:,} merges; what was learned is shown.").format(n=len(learned)))
     if not learned:
         st.info(_("No adjacent pair occurs twice in this text, so there is nothing to learn. Paste a longer text."))

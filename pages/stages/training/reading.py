@@ -7,14 +7,15 @@ from typing import Any
 
 import streamlit as st
 
-from lmcore.worker import BackgroundReading
+from lmcore.worker import Worker
+from pages.common import page
 from pages.common.text import _
 
 _PATIENCE = 2.0  # seconds in which a small model is done, and nothing has to move on screen
 _REFRESH = 1.0  # seconds between two looks
 
 
-def results_of(reading: BackgroundReading[Any], key: str, again: Callable[[], None]) -> list[Any] | None:
+def results_of(reading: Worker[Any], key: str, again: Callable[[], None]) -> list[Any] | None:
     """Return a reading's results when all are there; until then show how far it is, and None.
 
     Args:
@@ -23,21 +24,21 @@ def results_of(reading: BackgroundReading[Any], key: str, again: Callable[[], No
         again: forgets a reading that was stopped, so that the next run starts it anew.
     """
     reading.join(_PATIENCE)
-    if reading.finished:
-        return reading.results
+    if reading.state == "finished":
+        return reading.items
     if reading.running:
         st.fragment(_wait, run_every=_REFRESH)(reading, key)
-    elif reading.error:
+    elif reading.error is not None:
         st.error(_("It failed"))
-        st.code(reading.error, language=None, wrap_lines=True)
+        page.failure(reading.error)
     else:
         st.info(_("Stopped"))
         st.button(_("Start again"), key=f"{key}.again", on_click=again)
     return None
 
 
-def _wait(reading: BackgroundReading[Any], key: str) -> None:
-    done = len(reading.results)
+def _wait(reading: Worker[Any], key: str) -> None:
+    done = len(reading.items)
     st.progress(
         done / reading.total,
         text=_("Computing on this model's weights: {done} of {total}").format(done=done, total=reading.total),

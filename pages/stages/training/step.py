@@ -22,7 +22,7 @@ from lmcore.analysis.training.one_step import (
     target_loss,
     where_it_stops_helping,
 )
-from lmcore.worker import BackgroundReading
+from lmcore.worker import Worker, each_of
 from pages.common import page, session, widgets
 from pages.common.shared import shared
 from pages.common.text import _, visible
@@ -137,7 +137,7 @@ def show() -> None:
 
 
 @shared(entries=2)
-def _line(name: str, ids: tuple[int, ...], last_only: bool) -> BackgroundReading[Slope | StepPoint | float | None]:
+def _line(name: str, ids: tuple[int, ...], last_only: bool) -> Worker[Slope | StepPoint | float | None]:
     """Return the reading of the gradient, of the loss for each size of step, and of the size that stops helping.
 
     Kept for all sessions together, not in each one's state: a gradient is as large as its model. So two at most,
@@ -157,20 +157,20 @@ def _line(name: str, ids: tuple[int, ...], last_only: bool) -> BackgroundReading
             model, gradient, ids, sizes.grid, last_only, losses, precision=0.5 * 10.0 ** (1 - sizes.digits)
         )
 
-    return BackgroundReading(results, len(sizes.grid) + 2, session.forward_lock())
+    return Worker(each_of(results, session.forward_lock()), total=len(sizes.grid) + 2)
 
 
 @shared(entries=64)
 def _others(
     name: str, ids: tuple[int, ...], last_only: bool, eta: float, text: str
-) -> BackgroundReading[tuple[str, float, float] | None]:
+) -> Worker[tuple[str, float, float] | None]:
     """Return the reading of other sentences' losses before and after the step; None for one that does not fit.
 
     A few numbers for each step, kept for all sessions beside the gradient that gives them.
     """
     lm = session.language_model(name)
-    slope = _line(name, ids, last_only).results[0]
-    assert isinstance(slope, Slope)  # the first of the results
+    slope = _line(name, ids, last_only).items[0]
+    assert isinstance(slope, Slope)  # the first of the items
     texts = list(dict.fromkeys([text, *OTHERS]))
 
     def results() -> Iterator[tuple[str, float, float] | None]:
@@ -184,7 +184,7 @@ def _others(
             else:
                 yield None
 
-    return BackgroundReading(results, len(texts), session.forward_lock())
+    return Worker(each_of(results, session.forward_lock()), total=len(texts))
 
 
 def _metrics(start: StepPoint, chosen: StepPoint, squared: float) -> None:

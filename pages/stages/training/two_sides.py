@@ -16,7 +16,7 @@ from lmcore.analysis.training.embedding_gradient import (
     split_embedding_gradient,
     summarise_sides,
 )
-from lmcore.worker import BackgroundReading
+from lmcore.worker import Worker, each_of
 from pages.common import page, session
 from pages.common.shared import shared
 from pages.common.text import _, visible
@@ -149,7 +149,7 @@ def show() -> None:
 
 
 @shared(entries=16)
-def _sides(name: str, token_ids: tuple[int, ...], last_only: bool) -> BackgroundReading[Sides]:
+def _sides(name: str, token_ids: tuple[int, ...], last_only: bool) -> Worker[Sides]:
     """Return the reading of both parts.
 
     Kept for all sessions together, at most four numbers a row for each sentence; here, for no other page asks.
@@ -165,4 +165,4 @@ def _sides(name: str, token_ids: tuple[int, ...], last_only: bool) -> Background
         difference = (total - embedding_gradient(lm.model, ids, last_only)).abs().max().item() if tied else None
         yield Sides(summarise_sides(parts), total.norm(dim=-1).float().numpy(), difference)
 
-    return BackgroundReading(results, 1, session.forward_lock())
+    return Worker(each_of(results, session.forward_lock()), total=1)

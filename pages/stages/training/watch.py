@@ -45,8 +45,7 @@ def _status(run: Run, progress: Progress) -> None:
         "failed": _("It failed"),
     }[progress.state]
     st.progress(done / total, text=_("{state} · step {done} of {total}").format(state=told, done=done, total=total))
-    if progress.error:
-        st.code(progress.error, language=None, wrap_lines=True)
+    page.failure(progress.error)
     if not progress.measurements:
         return
     latest = progress.measurements[-1][1]

@@ -12,7 +12,7 @@ import torch
 
 import lmcore
 from lmcore.checkpoints.weights import own_tensors
-from lmcore.loading import LoadingCancelled
+from lmcore.loading import Doing, LoadingCancelled
 from tests.lmcore.checkpoints.tiny import write_gguf
 
 pytestmark = pytest.mark.slow
@@ -145,4 +145,4 @@ def test_progress_never_goes_back_within_one_thing(source, cache):
     assert all(0 <= share <= 1 for _, share in said)
     for (what, before), (next_what, after) in zip(said, said[1:], strict=False):
         assert what != next_what or before <= after
-    assert ("reading tiny.gguf", 1.0) in said
+    assert (Doing.READING_WEIGHTS, 1.0) in said

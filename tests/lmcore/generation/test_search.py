@@ -111,6 +111,29 @@ def test_beam_search_is_that_of_transformers(width: int, stop: int | None) -> No
         assert [each.log_prob for each in last.best] == pytest.approx(theirs.sequences_scores.tolist(), abs=1e-4)
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n_stop", [2, 5, 12])
+def test_many_stop_tokens_do_not_narrow_the_beam(seed: int, n_stop: int) -> None:
+    reference, lm = pair(20, seed)
+    stops = list(range(n_stop))
+    steps = list(beam_search(lm, PROMPT, 4, 6, stops))
+    assert all(len(step.kept) == 4 for step in steps) and all(len(step.dropped) <= 4 for step in steps)
+    theirs = reference.generate(
+        torch.tensor([PROMPT]),
+        max_new_tokens=6,
+        num_beams=4,
+        do_sample=False,
+        length_penalty=0.0,
+        num_return_sequences=4,
+        return_dict_in_generate=True,
+        output_scores=True,
+        early_stopping=False,
+        eos_token_id=stops,
+        pad_token_id=19,
+    )
+    assert [each.log_prob for each in steps[-1].best] == pytest.approx(theirs.sequences_scores.tolist(), abs=1e-4)
+
+
 def test_a_stop_token_is_met_in_these_searches() -> None:
     _reference, lm = pair(40)
     *_, last = beam_search(lm, PROMPT, 5, 9, [26])

@@ -159,6 +159,23 @@ def test_the_next_token_and_the_same_weights():
     assert float(printed(app, 0)) < 1e-4
 
 
+def test_prompts_cut_differently_are_told_and_only_equal_ids_are_compared(behaviour):
+    behaviour.begins_with = (0,)
+    ids = lmcore.load("small-world").tokenizer.encode(PROMPT).ids
+    app = open_page("logits", model="Tiny", prompt=PROMPT, **{"logits.engine": "same"})
+    assert [each.value for each in [*app.exception, *app.error]] == []
+    assert "first at position 0" in told(app) and f"· {ids[0]} here" in told(app) and "· 0 there" in told(app)
+    assert float(app.metric[0].value) < 1e-3 and app.metric[1].value == "20"  # the server was given these ids
+    assert float(printed(app, 0)) < 1e-4
+    cut = open_page("tokenization", model="Tiny", prompt="a丁")
+    assert tables(cut)[0]["token"].tolist()[:2] == ["⟨0⟩", "a"]
+    assert "A chip without text is a control token" in told(cut)
+    behaviour.names, behaviour.late = "text", True
+    forget()
+    other = open_page("logits", model="Tiny", prompt=PROMPT, **{"logits.engine": "same"})
+    assert "nothing is compared" in told(other) and not other.metric
+
+
 def test_what_is_exact_is_said_to_be_exact_and_the_rest_has_bounds():
     lm = lmcore.load("small-world")
     logits = lm(lm.tokenizer.encode(PROMPT).ids)[-1]

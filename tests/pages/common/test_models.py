@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 import lmcore
-from lmcore.loading import LoadingCancelled
+from lmcore.loading import Doing, LoadingCancelled
 from pages.common import models as models_module
 from pages.common.models import Models, n_bytes
 
@@ -34,7 +34,7 @@ def gate(monkeypatch):
 
     def load_slowly(name, said):
         while not let_through.wait(0.02):
-            said("reading", 0.5)
+            said(Doing.READING_WEIGHTS, 0.5)
         return load(name, said)
 
     return load_slowly, let_through
@@ -84,9 +84,9 @@ def test_a_cancelled_loading_ends_and_the_model_can_be_asked_for_again(gate):
     load_slowly, let_through = gate
     models = Models(load_slowly, 2**30)
     loading = models.start(A)
-    assert not loading.wait(0.1) and (loading.what, loading.share) == ("reading", 0.5)
+    assert not loading.wait(0.1) and (loading.what, loading.share) == (Doing.READING_WEIGHTS, 0.5)
     loading.cancel()
-    assert loading._ended.wait(10)
+    assert loading._worker.join(10)
     assert isinstance(loading.error, LoadingCancelled) and models.names() == []
     let_through.set()
     assert loaded(models, A) is models.get(A)
@@ -105,7 +105,7 @@ def test_a_loading_goes_on_while_another_session_waits(gate):
 
 def test_a_loading_that_nobody_waits_for_ends_by_itself(gate):
     loading = Models(gate[0], 2**30).start(A)
-    assert loading._ended.wait(10) and isinstance(loading.error, LoadingCancelled)
+    assert loading._worker.join(10) and isinstance(loading.error, LoadingCancelled)
 
 
 def test_an_error_reaches_all_who_wait_and_the_other_models_stay():

@@ -11,7 +11,7 @@ from tests.pages.harness import clean, go_to, printed, told
 def reference(n: int = 12, model: str = "small-world", **settings: float) -> list[lmcore.GenerationStep]:
     lm = lmcore.load(model)
     chosen = lmcore.SamplingSettings(**{"temperature": 0.8, "top_p": 0.9, "seed": 5, **settings})
-    stop_ids = lm.tokenizer.special_tokens.values()
+    stop_ids = lm.end_tokens
     return list(lmcore.generate(lm, lm.tokenizer.encode(PROMPT).ids, chosen, max_new_tokens=n, stop_ids=stop_ids))
 
 
@@ -100,10 +100,47 @@ def test_greedy_is_the_same_under_every_seed() -> None:
 
 def test_presets_set_the_knobs_and_show_which_is_on() -> None:
     app = run()
-    assert app.session_state["generation.preset"] == "usual"
-    app.slider(key="top_k").set_value(3).run()
-    assert app.session_state["generation.preset"] is None
+    usual, plain = (f"generation.preset.{name}" for name in ("usual", "plain"))
+    assert app.button(key=usual).proto.type == "primary" and app.button(key=plain).proto.type == "secondary"
+    app.number_input(key="top_k").set_value(3).run()
+    assert app.button(key=usual).proto.type == "secondary"
+    app.button(key=plain).click().run()
+    assert app.button(key=plain).proto.type == "primary"
+    values = {name: app.session_state[name] for name in ("temperature", "top_k", "top_p")}
+    assert values == {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
+    app.slider(key="temperature~1").set_value(0.5).run()
+    assert app.session_state["temperature"] == 0.5 and current(app).settings.temperature == 0.5
     clean(app)
+
+
+def test_top_k_moves_on_the_scale_of_the_lab_and_takes_any_number() -> None:
+    app = run()
+    assert app.select_slider(key="top_k.place~1").value == 0
+    app.number_input(key="top_k").set_value(38).run()
+    assert current(app).settings.top_k == 38
+    assert app.select_slider(key="top_k.place~2").value == 37
+    app.select_slider(key="top_k.place~2").set_value(5).run()
+    assert current(clean(app)).settings.top_k == 5 and app.number_input(key="top_k~1").value == 5
+
+
+def test_a_press_draws_with_what_was_set_before_it_although_the_page_has_not_run_since() -> None:
+    app = run()
+    app.slider(key="temperature").set_value(0.0)
+    app.button(key="generation.step").click().run()  # both in one message
+    node = current(clean(app)).node
+    assert node.settings.temperature == 0 and node.token_id == reference(temperature=0.0)[0].token_id
+
+
+def test_the_snippet_draws_the_branch_in_view() -> None:
+    app = press(run(), "run")
+    generation = current(app)
+    third = generation.tree.path(generation.node)[2]
+    generation.take(third, third.token_id)  # the same token once more, by hand
+    app.slider(key="temperature").set_value(0.5).run()
+    press(app, "run")
+    assert generation.node.depth > 5 and len(generation.tree.leaves()) == 2
+    ids = app.dataframe[-1].value["id"].tolist()
+    assert [int(line.split()[0]) for line in printed(app).splitlines()] == ids
 
 
 def test_generations_of_other_prompts_are_kept_and_come_back() -> None:
@@ -137,7 +174,7 @@ def test_text_shows_whole_characters_only() -> None:
         run_.take(run_.node, token_id)
     shown = clean(app.run())
     assert shown.code[0].value == "我"
-    assert "Held back until the character is whole: `⟨f0 9f⟩`" in told(shown)
+    assert "Hidden until the character is complete: `⟨f0 9f⟩`" in told(shown)
 
 
 def test_a_text_that_repeats_itself_is_said() -> None:
@@ -161,7 +198,7 @@ def test_the_end_token_ends_the_text() -> None:
 def test_a_full_context_is_said() -> None:
     app = run(prompt="今天天气" * 64, model="small-world-learned")
     press(app, "step")
-    assert "The context is full: the model sees no more than 128 tokens." in told(app)
+    assert "The context is full: the model cannot see more than 128 tokens." in told(app)
     assert app.button(key="generation.run").disabled
 
 

