@@ -15,7 +15,7 @@ def titles() -> dict[str, str]:
         "embedding": _("Embedding"),
         "position": _("Position"),
         "blocks": _("Blocks: attention"),
-        "lens": _("What each block would say"),
+        "lens": _("Prediction after each block"),
         "hidden": _("Hidden state"),
         "chances": _("Logits, softmax"),
         "knobs": _("Reshape"),
@@ -27,59 +27,58 @@ def captions() -> dict[str, str]:
     """Return what happens in each part, in one or two sentences; numbers of this very text stand in the braces."""
     return {
         "text": _(
-            "{model} reads numbers, not letters. Its tokenizer cuts this text into tokens, {n} of them; {token} is "
+            "{model} reads numbers, not letters. Its tokenizer splits this text into {n} tokens; {token} is "
             "number {id} of {vocab}."
         ),
         "embedding": _(
-            "Each id takes its row out of a table of {vocab} rows: {d} learned numbers. {token} has this same row in "
-            "every text."
+            "Each id selects its row of a table with {vocab} rows: {d} learned numbers. {token} has this same "
+            "row in every text."
         ),
         "position.rope": _(
-            "Nothing is added to the row. In every block queries and keys are turned, pair by pair: at position "
-            "{position} the fastest pair stands at {fast}°, the slowest at {slow}°."
+            "Nothing is added to the row. In every block, queries and keys are rotated pair by pair: at "
+            "position {position} the fastest pair is at {fast}°, the slowest at {slow}°."
         ),
         "position.learned": _(
-            "A row of a second table is added, one for each position: so the same token is another vector at "
-            "position {position} than elsewhere."
+            "A row of a second table is added, one row for each position. So the vector of a token at position "
+            "{position} differs from its vector elsewhere."
         ),
         "position.sinusoidal": _(
-            "Sines and cosines of the position are added, fast ones and slow ones: so the same token is another "
-            "vector at position {position} than elsewhere."
+            "Sines and cosines of the position are added, at fast and slow frequencies. So the vector of a "
+            "token at position {position} differs from its vector elsewhere."
         ),
         "position.alibi": _(
-            "Nothing is added to the row. Each score is lowered in proportion to the distance: in head {head}, "
-            "{token} sees {other} with {bias}."
+            "Nothing is added to the row. Each score is lowered in proportion to the distance: {bias} in head "
+            "{head}, from {token} to {other}."
         ),
         "position.relative": _(
-            "Nothing is added to the row. A learned number for the distance is added to each score: in head {head}, "
-            "{bias} where {token} looks at {other}."
+            "Nothing is added to the row. A learned number for the distance is added to each score: {bias} in "
+            "head {head}, from {token} to {other}."
         ),
         "position.none": _(
-            "This model is told no positions. Only the mask, which hides what comes later, lets it find out about "
-            "order."
+            "This model has no position encoding. Only the mask, which hides later tokens, lets it infer the order."
         ),
         "blocks": _(
-            "In block {block} {token} looks back: {weight} of its attention ({head}) goes to {other}. What it reads "
-            "there is added to its own vector."
+            "In block {block}, {token} attends to earlier tokens: {weight} of its attention ({head}) goes to "
+            "{other}. What it reads there is added to its own vector."
         ),
         "lens": _(
-            "Read through the head after each block, the vector says something every time: {first} after the "
-            "first, {middle} after block {block}, {last} with {p} after the last."
+            "Read through the head, the vector gives a prediction after each block: {first} after the first, "
+            "{middle} after block {block}, {last} with {p} after the last."
         ),
         "hidden": _(
-            "After {layers} blocks {token} has become these {d} numbers. Their product with each of {vocab} rows of "
-            "the head is a logit; the largest is {logit}, of {best}."
+            "After {layers} blocks, {token} has become these {d} numbers. Their product with each of the "
+            "{vocab} rows of the head is a logit. The largest is {logit}, of {best}."
         ),
         "chances": _(
             "Softmax turns all {vocab} logits into probabilities that sum to 1: {best} gets {p}, {second} {q}."
         ),
         "knobs": _(
-            "Temperature {t} makes of {best}'s {p} now {now}. Top-k and top-p leave {kept} of {vocab} tokens; the "
-            "others had {removed} together."
+            "Temperature {t} changes the probability of {best} from {p} to {now}. Top-k and top-p keep {kept} "
+            "of {vocab} tokens; the removed tokens had {removed} together."
         ),
         "draw": _(
-            "Random number {nth} of seed {seed}'s stream picks one of {kept} tokens, the probable ones more often. It "
-            "joins the text, and everything happens anew with {n} tokens."
+            "Random number {nth} of seed {seed} picks one of {kept} tokens in proportion to their "
+            "probabilities. The token is appended, and everything starts again with {n} tokens."
         ),
     }
 
@@ -91,7 +90,7 @@ def labels() -> dict[str, Any]:
         "captions": captions(),
         "short": {"hidden": "h"},  # on screen, where a column is narrow
         "encodings": {
-            "rope": _("RoPE: turns q and k"),
+            "rope": _("RoPE: rotates q and k"),
             "learned": _("learned, added"),
             "sinusoidal": _("sine and cosine, added"),
             "alibi": _("ALiBi: lowers scores"),
@@ -99,13 +98,13 @@ def labels() -> dict[str, Any]:
             "none": _("none"),
         },
         "open": _("Open the page: {page}"),
-        "way": _("The whole way from the text to the next token"),
-        "tokens": _("Tokens of the text; choose the one whose way is shown"),
+        "way": _("The pipeline from the text to the next token"),
+        "tokens": _("Tokens of the text; choose one to follow"),
         "earlier": _("{n} earlier"),
         "later": _("{n} later"),
         "next": _("next token"),
         "text_note": _("{n} tokens · ids below {vocab}"),
-        "embedding_note": _("{d} numbers each, full colour from ±{limit}"),
+        "embedding_note": _("{d} numbers each; full colour at ±{limit}"),
         "mean": _("mean"),
         "heads": _("Head"),
         "head": _("head {head}"),
@@ -115,7 +114,7 @@ def labels() -> dict[str, Any]:
         "weight": _("block {block}, {head}: {from} → {to} {p}"),
         "cell": _("{token}, dimension {i}: {value}"),
         "added": _("{token}, position {position}, dimension {i}: {value} is added"),
-        "pair": _("position {position}, pair {i}: turned to {angle}°"),
+        "pair": _("position {position}, pair {i}: rotated by {angle}°"),
         "bias": _("{head}: {value} is added to the score {from} → {to}"),
         "hidden": _("{token}, dimension {i}: {value}"),
         "bars": _("The most probable tokens"),
@@ -138,18 +137,18 @@ def labels() -> dict[str, Any]:
         "fast": _("fast"),
         "seed": _("Seed"),
         "drawn": _("u = {u} drew {token}, {p}"),
-        "taken": _("{token} was taken by hand"),
+        "taken": _("{token} was chosen by hand"),
         "falls": _("The seed's next number, {u}, falls on {token}."),
         "one": _("one candidate: the seed has no effect"),
-        "take": _("Keep as prompt"),
-        "take_help": _("The text with what was drawn becomes the prompt of every page."),
-        "take_changed": _("Cut anew, this text has other tokens."),
+        "take": _("Use as prompt"),
+        "take_help": _("The text with the drawn tokens becomes the prompt of every page."),
+        "take_changed": _("This text would be split into other tokens if it were tokenized again."),
         "walk": _("Walk me through"),
         "step": _("{place} of {of}"),
         "forward": _("Next"),
         "backward": _("Previous"),
         "end": _("End"),
-        "hint": _("Choose a token, a block or a head to follow its way; rest on anything for its exact numbers."),
+        "hint": _("Choose a token, a block or a head to follow it. Rest the pointer on anything for its exact value."),
         "stages": stage_titles(),
         "ends": {
             "stop token": _("The text has ended: its last token is a control token."),

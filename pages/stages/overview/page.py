@@ -22,8 +22,8 @@ def show() -> None:
 
 st.html(Path(__file__).with_name("page.css"))
 page.header(
-    _("The whole way"),
-    _("From a text to its next token, and around again."),
+    _("Overview"),
+    _("From a text to its next token, and back to the start."),
 )
 link.fragment(show)
 if engines.chosen() is None:
@@ -36,7 +36,7 @@ page.try_next(
         _("The usual pairing: temperature 0.8 and top-p 0.9"), "overview", {"temperature": 0.8, "top_p": 0.9}
     ),
     page.Suggestion(
-        _("A larger model that has read English: 30 blocks"),
+        _("A larger model trained on English text: 30 blocks"),
         "overview",
         {"model": "smollm2-135m-instruct", "prompt": "The capital of France is"},
     ),
