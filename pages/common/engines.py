@@ -107,7 +107,7 @@ def ask(engine: Engine, question: Hashable, work: Callable[[], T]) -> T:
         asking = _asked()[key] = Worker(functools.partial(_run, key, work), name="asking an engine")
     place, since = st.empty(), time.monotonic()
     while not asking.join(_AT_ONCE):
-        waited = _("Waiting for {name}: {n} s. Anything you click ends the waiting.")
+        waited = _("Waiting for {name}: {n} s. Using any control ends the wait.")
         place.caption(waited.format(name=f"**{engine.name}**", n=f"{time.monotonic() - since:.0f}"))
     place.empty()
     if isinstance(asking.error, EngineError):
@@ -128,16 +128,16 @@ def _run(key: Hashable, work: Callable[[], T], tell: Tell[None]) -> T:
 def say(engine: Engine, error: EngineError) -> None:
     """Tell the reader what went wrong, in one sentence and in the server's own words where it has any."""
     sentences = {
-        "no key": _("{name} needs a key that this explorer was not given; its operator has to set it."),
-        "unreachable": _("{name} is not reachable just now; nothing is lost, try again in a while."),
-        "slow": _("{name} has not answered for {seconds} seconds; nothing is lost, try again."),
-        "key refused": _("{name} refuses the explorer's key; its operator has to look after it."),
-        "no such model": _("{name} does not have the model it was configured with."),
-        "busy": _("{name} has too much to do just now and was asked several times in vain; try again in a while."),
-        "failing": _("{name} failed at this request; nothing is lost, try again."),
-        "broken off": _("{name} broke off in the middle of its answer; what had come is kept."),
-        "context too long": _("This text is longer than {name} reads; shorten it above: the text is kept."),
-        "unreadable": _("{name} answered with something that is not what its interface promises."),
+        "no key": _("{name} needs a key that this explorer does not have. Its operator has to set it."),
+        "unreachable": _("{name} cannot be reached now. Nothing is lost; try again later."),
+        "slow": _("{name} has not answered for {seconds} seconds. Nothing is lost; try again."),
+        "key refused": _("{name} refuses the explorer's key. Its operator has to fix this."),
+        "no such model": _("{name} does not have the model named in its configuration."),
+        "busy": _("{name} is too busy: several requests were refused. Try again later."),
+        "failing": _("{name} failed on this request. Nothing is lost; try again."),
+        "broken off": _("{name} stopped in the middle of its answer. What had arrived is kept."),
+        "context too long": _("This text is longer than {name} can read. Shorten it above: the text is kept."),
+        "unreadable": _("The answer of {name} does not follow its interface."),
         "no log-probabilities": _("{name} returns no log-probabilities, so there is nothing to show here."),
         "model changed": _("{name} now serves another model under the same name; what was drawn before is kept."),
         "refused": _("{name} refuses this request."),
@@ -156,8 +156,8 @@ def needs_a_local_model(name: str) -> NoReturn:
     """Say that this page shows the inside of a model, which an engine keeps to itself, and stop it."""
     st.info(
         _(
-            "This page shows the inside of a model, so it needs a local model: {name} runs elsewhere and tells its "
-            "tokens and probabilities only. Choose a local model above, or one of the pages that work with it:"
+            "This page shows the inside of a model, so it needs a local model. {name} runs elsewhere and "
+            "returns only tokens and probabilities. Choose a local model above, or a page that works with it:"
         ).format(name=f"**{name}**")
     )
     titles = stages.titles()

@@ -189,7 +189,7 @@ def test_a_tree_is_saved_and_opened_by_someone_else(page: Page, open_page: OpenP
     third.locator("input[type=file]").set_input_files(file)
     expect(button(third, "open")).to_be_enabled(timeout=WAIT)
     press(third, "open")
-    expect(third.get_by_text("The file was not opened; nothing has changed.")).to_be_visible(timeout=WAIT)
+    expect(third.get_by_text("The file could not be opened. Nothing has changed.")).to_be_visible(timeout=WAIT)
     expect(third.get_by_text("it was made with the model '<img src=x>'")).to_be_visible(timeout=WAIT)
     assert third.locator(".stCode img").count() == 0
 

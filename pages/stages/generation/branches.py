@@ -250,8 +250,8 @@ def _tree(run: GenerationRun, present: Node, in_view: Node, other: Node | None) 
             ),
             "generation.branches",
             _(
-                "The tree of everything tried: the branch in view in blue, the one it is compared with in orange, the "
-                "present place outlined."
+                "The tree of all branches: the current branch in blue, the one compared with it in orange, the "
+                "current position outlined."
             ),
         )
 

@@ -64,7 +64,7 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
     with left:
         button = st.container()
         first, second = _settings(lm)
-        n = widgets.slider("many.texts", _("Texts under each"), 2, MAX_SHOWN, 8)
+        n = widgets.slider("many.texts", _("Texts per setting"), 2, MAX_SHOWN, 8)
         n_tokens = widgets.slider("many.tokens", _("New tokens at most"), 1, min(60, room), min(20, room))
         question = (lm.name, tuple(prompt.ids), first, second, n, n_tokens)
         with button:
@@ -77,7 +77,7 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
             )
     with right:
         if jobs.find("many", question) is None:
-            st.info(_("Press Draw both: every text is drawn with a seed of its own, all in one batch."))
+            st.info(_("Press Draw both. Every text is drawn with its own seed, all in one batch."))
         jobs.show("many", question, Both.share, lambda found, all_: _draw(lm, (first, second), found, all_))
     asked = [", ".join(f"{k}={v!r}" for k, v in {**knobs.given(s), "seed": s.seed}.items()) for s in (first, second)]
     page.snippet(CODE.format(name=lm.name, prompt=prompt.text, first=asked[0], second=asked[1], n=n, n_tokens=n_tokens))
@@ -93,7 +93,9 @@ def _settings(lm: LanguageModel) -> tuple[SamplingSettings, SamplingSettings]:
     temperature = widgets.slider("many.temperature", _("Temperature") + " 2", 0.0, 2.0, 0.5, step=0.05)
     top_k = top_k_control("many.top_k", "top-k 2", lm.config.vocab_size)
     top_p = widgets.slider("many.top_p", "top-p 2", 0.0, 1.0, 1.0, step=0.01)
-    seed = widgets.number("seed", _("Seed"), 0, 2**32 - 1, 0, help=_("Of the first text; the next has the next seed."))
+    seed = widgets.number(
+        "seed", _("Seed"), 0, 2**32 - 1, 0, help=_("The seed of the first text. Each further text uses the next seed.")
+    )
     first = replace(knobs.settings(lm.config.vocab_size), seed=seed)
     return first, replace(first, temperature=temperature, top_k=top_k, top_p=top_p)
 
@@ -130,9 +132,9 @@ def _draw(
     )
     st.caption(
         _(
-            "distinct-n: the different runs of n tokens among all of them; 1 when none comes twice. self-BLEU: how "
-            "much of a text's runs of 1 to 3 tokens the other texts have too; 1 when all are alike. Mean ln P: under "
-            "the model itself at T = 1; nearer to 0 is more probable."
+            "distinct-n: the share of different sequences of n tokens; 1 if none occurs twice. self-BLEU: how "
+            "many sequences of 1 to 3 tokens of a text also occur in the other texts; 1 if all texts are the "
+            "same. Mean ln P: under the unmodified model (T = 1); nearer to 0 is more probable."
         )
     )
     for column, side, chosen_settings, name in zip(st.columns(2), sides, settings, names, strict=False):

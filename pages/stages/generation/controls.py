@@ -38,7 +38,12 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     top_k = top_k_control("top_k", "top-k", lm.config.vocab_size)
     top_p = widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
     widgets.number(
-        "seed", _("Seed"), 0, MAX_SEED, 0, help=_("The n-th token is drawn with the n-th number of the seed's stream.")
+        "seed",
+        _("Seed"),
+        0,
+        MAX_SEED,
+        0,
+        help=_("The n-th token is drawn with the n-th number of the seed's sequence."),
     )
     with presets:
         _presets({"temperature": temperature, "top_k": top_k, "top_p": top_p})
@@ -115,18 +120,18 @@ def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     given = widgets.text(
         "stop_ids",
         _("Stop tokens (ids)"),
-        help=_("Separated by commas. Empty: the end tokens of this model, {ids}.").format(
+        help=_("Separated by commas. If empty: the {n:,} control tokens of this model.").format(
             ids=", ".join(map(str, sorted(own)[:_NAMED])) + (" …" if len(own) > _NAMED else "")
         ),
     )
     _say_wrong_ids(lm, given)
-    paces = {n: _("{n} tokens a second").format(n=n) if n else _("as fast as it goes") for n in PACES}
+    paces = {n: _("{n} tokens per second").format(n=n) if n else _("as fast as possible") for n in PACES}
     widgets.select("pace", _("Pace of running"), PACES, 10, format_func=paces.__getitem__)
     widgets.toggle(
         "kv_cache",
         _("KV cache"),
         True,
-        help=_("Off: every token runs the whole text through the model again, to the same logits."),
+        help=_("When off, every token runs the whole text through the model again, with the same logits."),
     )
     apply(lm, run)
     colours = {"probability": _("probability"), "rank": _("rank"), "surprisal": _("surprisal")}
@@ -148,7 +153,7 @@ def _say_wrong_ids(lm: LanguageModel, given: str) -> None:
     except ValueError as wrong:
         # st.text: what was given is shown as it is.
         st.text(
-            _("{given} is no id from 0 to {last}; the model's end tokens hold.").format(
+            _("{given} is not an id from 0 to {last}; the control tokens are used.").format(
                 given=visible(str(wrong)[:40]), last=lm.config.vocab_size - 1
             )
         )

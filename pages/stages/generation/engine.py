@@ -43,7 +43,10 @@ def show(engine: Engine) -> None:
     """Draw the page."""
     page.header(
         _("Generation"),
-        _("The server draws one token after the other; what it drew from is kept, and another one can be taken."),
+        _(
+            "The server draws one token after another. What each was drawn from is kept, and you can choose "
+            "another token."
+        ),
     )
     text = require_text()
     facts = engine_facts.of(engine, log_probs=True, check=False)  # a run checks: what was drawn is shown without
@@ -69,9 +72,9 @@ def show(engine: Engine) -> None:
         )
     )
     page.try_next(
-        page.Suggestion(_("Greedy: does it fall into a circle?"), "generation", {"temperature": 0.0}),
+        page.Suggestion(_("Greedy: does it fall into a loop?"), "generation", {"temperature": 0.0}),
         page.Suggestion(_("The usual pairing: temperature 0.8 and top-p 0.9"), "generation", PRESETS["usual"]),
-        page.Suggestion(_("What is known of the distribution behind the first token"), "sampling"),
+        page.Suggestion(_("What is known about the distribution of the first token"), "sampling"),
     )
 
 
@@ -97,16 +100,18 @@ def _controls(run: EngineRun, facts: Capabilities) -> None:
     if facts.has("top_k"):
         top_k_control("top_k", "top-k", size)
     widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
-    widgets.number("seed", _("Seed"), 0, MAX_SEED, 0, help=_("Of the server's own generator."))
+    widgets.number("seed", _("Seed"), 0, MAX_SEED, 0, help=_("The seed of the server's generator."))
     widgets.slider("max_new_tokens", _("New tokens at most"), 1, 200, 50)
     _apply(run, facts)
     st.caption(
-        _("The server draws, under these settings; whatever else it would reshape by is turned off.")
+        _("The server draws with these settings. Its other sampling steps are turned off.")
         + " "
         + (
-            _("It is given the very tokens that came.")
+            _("It is sent the ids of the tokens drawn so far.")
             if run.by_ids
-            else _("It takes text, not ids: one token at a time is asked for, and the text is cut anew each time.")
+            else _(
+                "It takes text, not ids: one token is requested at a time, and the text is tokenized again each time."
+            )
         )
     )
 

@@ -42,13 +42,13 @@ def show(run: GenerationRun, prompt: Encoding) -> None:
         )
         st.caption(
             _(
-                "It is added to what was generated from the same prompt. Ids, settings, seeds and names are read; "
-                "every distribution is computed anew with the model."
+                "The file is added to what was generated from the same prompt. Ids, settings, seeds and names "
+                "are read; every distribution is computed again with the model."
             )
         )
         refused = st.session_state.get(_REFUSED)
         if refused:
-            st.error(_("The file was not opened; nothing has changed."))
+            st.error(_("The file could not be opened. Nothing has changed."))
             st.code(refused, language=None, wrap_lines=True)
 
 
@@ -67,8 +67,8 @@ def opening() -> None:
         if difference > NOTABLE:
             st.warning(
                 _(
-                    "Probabilities in the file differ from this model's by up to {difference}: it was made with other "
-                    "weights. Shown are this model's."
+                    "The probabilities in the file differ from this model's by up to {difference}, so it was "
+                    "made with other weights. This model's probabilities are shown."
                 ).format(difference=f"{difference:.3f}")
             )
 

@@ -89,10 +89,10 @@ def _tell(job: Worker[Any], was_running: bool, share: Callable[[Any], float]) ->
         done = 0.0 if latest is None else min(max(share(latest), 0.0), 1.0)
         st.progress(done, text=_("Working: {percent} %").format(percent=round(100 * done)))
     elif job.error is not None:
-        st.error(_("This could not be finished; what was reached is shown."))
+        st.error(_("This could not be finished; the results so far are shown."))
         page.failure(job.error)
     elif job.state != "finished":
-        st.caption(_("Stopped before the end; what was reached is shown."))
+        st.caption(_("Stopped early; the results so far are shown."))
 
 
 def _picture(job: Worker[Any], draw: Callable[[Any, bool], None]) -> None:

@@ -39,7 +39,10 @@ if (served := engines.chosen()) is not None:
 config = session.language_model().config
 page.header(
     _("Generation"),
-    _("The model gives a distribution, one token is drawn from it and appended, and the longer text is read again."),
+    _(
+        "The model gives a distribution, a token is drawn from it and appended, and the next token is predicted "
+        "from the longer text: autoregressive generation."
+    ),
     rf"t_{{n+1}} \sim \mathrm{{reshape}}\big(\mathrm{{LM}}(t_1, \dots, t_n)_n\big), \qquad "
     rf"\mathrm{{LM}}(\cdot)_n \in \mathbb{{R}}^{{{config.vocab_size}}}, \qquad n \le {config.context_length}",
 )
@@ -53,12 +56,12 @@ page.try_next(
         {"generation.view": "search", "prompt": "I like", "search.tokens": 2},
     ),
     page.Suggestion(
-        _("Greedy falls into a circle: see it tighten, round by round"),
+        _("Greedy decoding falls into a loop: see it tighten, round by round"),
         "generation",
         {"generation.view": "trap", "prompt": "The king", "trap.penalty": 1.0, **larger},
     ),
     page.Suggestion(
-        _("Eight texts at T 1.2 beside eight at T 0.5"),
+        _("Eight texts at T 1.2, compared with eight at T 0.5"),
         "generation",
         {"generation.view": "many", "temperature": 1.2, "many.temperature": 0.5},
     ),

@@ -45,13 +45,13 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
             2.0,
             1.0,
             step=0.05,
-            help=_("1 is off. Above 1, tokens that have come already lose some of their logit."),
+            help=_("1 is off. Above 1, the logits of tokens already seen are lowered."),
         )
         go_on = widgets.toggle(
             "trap.beyond_end",
-            _("Past the end"),
+            _("Continue past the end"),
             True,
-            help=_("Go on where the text has ended; off: the end token ends it."),
+            help=_("Continue after the text has ended. When off, the end token ends the text."),
         )
         stop_ids = frozenset() if go_on else stops.default_ids(lm)
         settings = lmcore.SamplingSettings(temperature=0.0, repetition_penalty=penalty)
@@ -68,14 +68,14 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
             )
         st.caption(
             _(
-                "At temperature 0 the most probable token is taken each time: where the text comes back to where it "
-                "was, as far as the model can tell, the same tokens follow again. Many models also find a sentence the "
-                "more probable the more often they have just read it. Measured here."
+                "At temperature 0, the most probable token is always chosen. As soon as the context looks the "
+                "same to the model as before, the same tokens follow again. Many models also give a sentence a "
+                "higher probability after they have just read it. Both are measured here."
             )
         )
     with right:
         if jobs.find("trap", question) is None:
-            st.info(_("Press Run greedily: the text grows until it repeats itself."))
+            st.info(_("Press Run greedily. The text grows until it repeats itself."))
         jobs.show(
             "trap", question, lambda found: len(found.ids) / n_tokens, lambda found, all_: _draw(prompt, found, all_)
         )
@@ -109,7 +109,7 @@ def _draw(prompt: Encoding, found: Circling, everything: bool) -> None:
                     unit="%",
                 ),
                 "generation.rounds",
-                _("The geometric mean of the probabilities of a round's tokens, round after round."),
+                _("The geometric mean of the token probabilities of each round."),
             )
     _text(prompt, found)
     if everything:
@@ -126,7 +126,7 @@ def _along(found: Circling, labels: list[str], spans: list[tuple[int, int]]) -> 
             y_title=_("probability of the token"),
         ),
         "generation.trap",
-        _("The probability of each token along the text; the rounds of the circle are shaded."),
+        _("The probability of each token along the text; the rounds of the loop are shaded."),
     )
 
 
@@ -134,15 +134,15 @@ def _sentence(found: Circling, everything: bool) -> None:
     loop = found.loop
     if loop is None:
         if everything:
-            st.info(_("No circle in {n} tokens: try more tokens, or another prompt.").format(n=len(found.ids)))
+            st.info(_("No loop in {n} tokens: try more tokens, or another prompt.").format(n=len(found.ids)))
         return
     rounds = found.round_probs()
     st.markdown(
-        _("**From token {start} on the text goes round**, {period} tokens a time, {n} times so far.").format(
+        _("**From token {start} on, the text repeats itself**: {period} tokens per round, {n} rounds so far.").format(
             start=loop.start, period=loop.period, n=loop.rounds
         )
         + " "
-        + _("The whole round had the probability {first} the first time and {last} the last time.").format(
+        + _("The probability of the whole round was {first} the first time and {last} the last time.").format(
             first=fmt_probability(rounds[0]), last=fmt_probability(rounds[-1])
         )
     )

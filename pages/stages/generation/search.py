@@ -54,13 +54,13 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
             return
         n_tokens = widgets.slider("search.tokens", _("Tokens to look ahead"), 1, 10, 2) if room >= 10 else 1
         width = widgets.slider(
-            "search.width", _("Beam width"), 1, 8, 3, help=_("How many beginnings are kept at each step; 1 is greedy.")
+            "search.width", _("Beam width"), 1, 8, 3, help=_("The number of prefixes kept at each step; 1 is greedy.")
         )
         exhaustive = widgets.toggle(
             "search.exhaustive",
             _("Exhaustive"),
             small,
-            help=_("Accounts for every sentence of this length. With a large vocabulary it can take minutes."),
+            help=_("Considers every sentence of this length. With a large vocabulary this can take minutes."),
         )
         stop_ids = stops.default_ids(lm)
         question = (lm.name, tuple(prompt.ids), n_tokens, width, exhaustive)
@@ -74,13 +74,14 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
             )
         st.caption(
             _(
-                "Greedy takes the most probable token each time. A sentence is as probable as the product of its "
-                "tokens, so a less probable first token can lead to a more probable sentence."
+                "Greedy decoding takes the most probable token at each step. The probability of a sentence is "
+                "the product over its tokens, so a less probable first token can lead to a more probable "
+                "sentence."
             )
         )
     with right:
         if jobs.find("search", question) is None:
-            st.info(_("Press Search to compare the three on this prompt."))
+            st.info(_("Press Search to compare the three methods on this prompt."))
         jobs.show("search", question, lambda found: found.done, lambda found, all_: _draw(lm, prompt, found, all_))
     code = CODE + (EXHAUSTIVE_CODE if exhaustive else "")
     page.snippet(code.format(name=lm.name, prompt=prompt.text, n=n_tokens, width=width, n_best=max(width, 3)))
@@ -105,13 +106,13 @@ def _verdict(lm: LanguageModel, found: Searches) -> None:
         sentence = (
             _("**Greedy finds the most probable sentence here**: {text}, {p}.")
             if proved
-            else _("**The beam finds nothing more probable than greedy does**: {text}, {p}.")
+            else _("**Beam search finds nothing more probable than greedy**: {text}, {p}.")
         )
         st.markdown(sentence.format(text=_said(lm, greedy), p=fmt_probability(greedy.prob)))
         return
     st.markdown(
         _(
-            "**Greedy misses the more probable sentence.** It says {greedy}, {p}; {best} is {times} times as "
+            "**Greedy misses the more probable sentence.** It gives {greedy}, {p}; {best} is {times} times as "
             "probable: {q}."
         ).format(
             greedy=_said(lm, greedy),
@@ -124,7 +125,8 @@ def _verdict(lm: LanguageModel, found: Searches) -> None:
     part = next(i for i, (one, other) in enumerate(zip(greedy.ids, best.ids, strict=False)) if one != other)
     st.markdown(
         _(
-            "They part at token {n}: greedy takes {one} with {p}, the other has {two} with only {q}, and gains later."
+            "They differ from token {n} on: greedy takes {one} with {p}; the other takes {two} with only {q}, "
+            "and gains later."
         ).format(
             n=part + 1,
             one=markdown_literal(lm.tokenizer.token_bytes(greedy.ids[part])),
@@ -140,15 +142,16 @@ def _proof(lm: LanguageModel, found: Searches) -> None:
     sentences = f"{lm.config.vocab_size:,}" + str(found.n_tokens).translate(_SUPERSCRIPT)
     if not state.done:
         st.caption(
-            _("Exhaustive search: {n:,} beginnings examined, {waiting:,} of length {length} to go.").format(
+            _("Exhaustive search: {n:,} prefixes examined; {waiting:,} of length {length} left.").format(
                 n=state.examined, waiting=state.waiting, length=state.length
             )
         )
         return
     st.caption(
         _(
-            "Exhaustive search proves it: of {sentences} sentences none is more probable. {n:,} beginnings were "
-            "examined; every other is already less probable than the sentences found, and cannot gain by going on."
+            "Exhaustive search proves it: none of the {sentences} sentences is more probable. {n:,} prefixes "
+            "were examined. Every other prefix is already less probable than the sentences found, and "
+            "continuing it only lowers its probability."
         ).format(n=state.examined, sentences=sentences)
     )
 
@@ -193,7 +196,7 @@ def _tree(lm: LanguageModel, found: Searches) -> None:
                 x_title=_("tokens after the prompt"),
             ),
             "generation.search",
-            _("A tree of beginnings; the probability of each token, and at the ends that of the whole sentence."),
+            _("A tree of prefixes, with the probability of each token and, at the ends, of the whole sentence."),
         )
 
 
@@ -207,7 +210,7 @@ def _ends(found: Searches) -> dict[Hypothesis, str]:
     if found.exhaustive:
         for place, each in enumerate(found.exhaustive.found, start=1):
             known.setdefault(each.ids, each)
-            said.setdefault(each.ids, []).append(_("#{n} of all").format(n=place))
+            said.setdefault(each.ids, []).append(_("rank {n} of all").format(n=place))
     return {known[ids]: " · ".join(names) for ids, names in said.items()}
 
 

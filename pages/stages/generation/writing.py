@@ -60,7 +60,7 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
             "generation",
             {
                 _("probability"): "probability",
-                _("the model's own"): "probability",
+                _("unmodified model"): "probability",
                 _("surprisal (bits)"): "logit",
                 "temperature": "%.2f",
                 "top_p": "%.2f",
@@ -143,7 +143,7 @@ def _table(run: GenerationRun) -> pd.DataFrame:
             "id": [step.token_id for step in path],
             _("token"): [visible(step.token) for step in path],
             _("probability"): [step.prob for step in path],
-            _("the model's own"): [math.exp(step.log_prob) for step in path],
+            _("unmodified model"): [math.exp(step.log_prob) for step in path],
             _("rank"): [step.rank for step in path],
             _("surprisal (bits)"): [-step.log_prob / math.log(2) for step in path],
             _("candidates"): [step.candidates for step in path],

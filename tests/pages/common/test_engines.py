@@ -295,13 +295,13 @@ def test_a_stream_that_breaks_off_is_said_and_its_text_kept(behaviour):
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
-        ("429", "{name} has too much to do just now and was asked several times in vain; try again in a while."),
-        ("500", "{name} failed at this request; nothing is lost, try again."),
-        ("404", "{name} does not have the model it was configured with."),
-        ("context", "This text is longer than {name} reads; shorten it above: the text is kept."),
-        ("not json", "{name} answered with something that is not what its interface promises."),
+        ("429", "{name} is too busy: several requests were refused. Try again later."),
+        ("500", "{name} failed on this request. Nothing is lost; try again."),
+        ("404", "{name} does not have the model named in its configuration."),
+        ("context", "This text is longer than {name} can read. Shorten it above: the text is kept."),
+        ("not json", "The answer of {name} does not follow its interface."),
         ("no log-probabilities", "{name} returns no log-probabilities, so there is nothing to show here."),
-        ("slow", "{name} has not answered for {seconds} seconds; nothing is lost, try again."),
+        ("slow", "{name} has not answered for {seconds} seconds. Nothing is lost; try again."),
     ],
 )
 def test_each_fault_is_one_sentence_and_the_page_recovers(behaviour, served, fault, sentence, lang):

@@ -26,7 +26,7 @@ def test_a_run_gives_the_text_of_generate_with_its_numbers() -> None:
         logits = step.logits.numpy().astype(np.float64)
         log_probs = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
         assert frame["surprisal (bits)"][row] == pytest.approx(-log_probs[step.token_id] / np.log(2), abs=1e-9)
-        assert frame["the model's own"][row] == pytest.approx(100 * np.exp(log_probs[step.token_id]))
+        assert frame["unmodified model"][row] == pytest.approx(100 * np.exp(log_probs[step.token_id]))
         assert frame["rank"][row] == 1 + (logits > logits[step.token_id]).sum()
         assert frame["candidates"][row] == np.count_nonzero(step.result.probs.numpy())
     assert "12 of at most 12 new tokens" in told(app)

@@ -52,7 +52,7 @@ def test_the_circle_of_greedy_is_measured() -> None:
         lm, lm.tokenizer.encode("I like").ids, lmcore.SamplingSettings(temperature=0), max_new_tokens=80
     )
     *_, last = watch_circling(greedy)
-    assert f"From token {last.loop.start} on the text goes round" in told(app)
+    assert f"From token {last.loop.start} on, the text repeats itself" in told(app)
     frame = app.dataframe[-1].value
     np.testing.assert_allclose(frame["probability of the round"], [100 * p for p in last.round_probs()], rtol=1e-6)
     assert printed(app).splitlines()[0] == str(last.loop)
