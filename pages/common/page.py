@@ -44,9 +44,10 @@ def equation(latex: str) -> None:
     st.latex(latex)
 
 
-def workbench() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Return two columns: a narrow one for controls, a wide one for what they move; on a phone they stack."""
-    controls, picture = st.columns([1, 3], gap="large")
+def workbench(key: str = "workbench") -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Return two columns: a narrow one for controls, a wide one for what they move; on a phone it is above them."""
+    with st.container(key=key):
+        controls, picture = st.columns([1, 3], gap="medium")
     return controls, picture
 
 

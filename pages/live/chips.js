@@ -2,7 +2,6 @@
 // Token text is data: it reaches the page through textContent and attributes only.
 
 const SETTLE_MS = 150; // while arrow keys repeat, only the chip they end at is told
-const ECHO_MS = 300; // a rerun that was already under way must not undo a choice made meanwhile
 
 export function line(tag, className, text) {
   const element = document.createElement(tag);
@@ -30,8 +29,9 @@ export function redraw(root, items, build) {
   while (root.children.length > items.length) root.lastChild.remove();
 }
 
-// Makes one of the options choosable. selected: its place among them, -1 for none; tell(place): the reader chose.
-export function choosable(root, options, selected, tell) {
+// Makes one of the options choosable. selected: its place among them, -1 for none, which counts unless it is older than
+// what the reader chose (see newest.js); tell(place): the reader chose.
+export function choosable(root, options, selected, isCurrent, tell) {
   const mark = (place) => {
     options.forEach((option, index) => {
       option.setAttribute("aria-selected", String(index === place));
@@ -43,10 +43,12 @@ export function choosable(root, options, selected, tell) {
   const choose = (place, delay) => {
     mark(place);
     clearTimeout(root.timer);
-    root.timer = setTimeout(() => tell(place), delay);
-    root.pendingUntil = performance.now() + delay + ECHO_MS;
+    root.timer = setTimeout(() => {
+      root.timer = null;
+      tell(place);
+    }, delay);
   };
-  mark(performance.now() < (root.pendingUntil ?? 0) ? root.place : selected);
+  mark(root.timer || !isCurrent ? root.place : selected);
 
   options.forEach((option, index) => {
     option.onclick = () => choose(index, 0);

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import streamlit as st
-
 from pages.common.escape import visible
+from pages.live.newest import Newest
 from pages.live.part import part
 
 _HTML = '<div class="generated"></div>'
@@ -51,14 +50,21 @@ def generated_text(
         on_select: called with the index the reader chose, before the page runs again; without it the text is only read.
     """
 
-    def chosen() -> None:
-        index = st.session_state[key].get("index")
+    newest = Newest(key)
+
+    def take(index: object) -> None:
         if on_select and isinstance(index, int) and 0 <= index < len(tokens):
             on_select(index)
 
     shown = [{**vars(token), "token": "?" if token.kind == "next" else visible(token.token)} for token in tokens]
     part("generated_text", _HTML)(
         key=key,
-        data={"tokens": shown, "label": label, "selected": selected, "selectable": on_select is not None},
-        on_index_change=chosen,
+        data={
+            **newest.data(),
+            "tokens": shown,
+            "label": label,
+            "selected": selected,
+            "selectable": on_select is not None,
+        },
+        on_index_change=newest.taking("index", take),
     )

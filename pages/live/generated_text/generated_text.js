@@ -1,4 +1,5 @@
 import { choosable, line, redraw } from "../chips.js";
+import { newest } from "../newest.js";
 
 function build(token) {
   const element = document.createElement(token.selectable ? "button" : "span");
@@ -21,5 +22,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!selectable) return;
   const places = [...tokens.keys()].filter((index) => tokens[index].selectable); // the prompt is only read
   const options = places.map((index) => root.children[index]);
-  choosable(root, options, places.indexOf(selected), (place) => setTriggerValue("index", places[place]));
+  const { isCurrent, send } = newest(root, data, setTriggerValue);
+  choosable(root, options, places.indexOf(selected), isCurrent, (place) => send("index", places[place]));
 }

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import streamlit as st
-
 from lmcore.tokenizer.merges import MergeStep
 from lmcore.tokenizer.pieces import piece_lives
 from pages.common.escape import visible
+from pages.live.newest import Newest
 from pages.live.part import part
 
 
@@ -65,13 +64,14 @@ def merge_replay(
         notes: for each step, more values for the braces of `wording.step`.
     """
 
-    def moved() -> None:
-        value = st.session_state[key].get("step")
+    newest = Newest(key)
+
+    def take(value: object) -> None:
         if isinstance(value, int) and 0 <= value <= len(steps):
             on_step(value)
 
     shown = replay_data(first, steps)
     for values, note in zip(shown["steps"], notes, strict=False):
         values.update(note)
-    payload = {**shown, "wording": asdict(wording), "step": step}
-    part("merge_replay")(key=key, data=payload, on_step_change=moved)
+    payload = {**newest.data(), **shown, "wording": asdict(wording), "step": step}
+    part("merge_replay")(key=key, data=payload, on_step_change=newest.taking("step", take))

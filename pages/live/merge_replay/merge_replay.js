@@ -1,4 +1,5 @@
 // Texts of pieces are data: they reach the page through textContent only.
+import { newest } from "../newest.js";
 
 const SETTLE_MS = 250; // the number is sent once the slider rests
 
@@ -12,6 +13,7 @@ export function standing(pieces, step) {
 export default function ({ data, parentElement, setTriggerValue }) {
   const find = (selector) => parentElement.querySelector(selector);
   const root = find(".replay");
+  const { isCurrent, send } = newest(root, data, setTriggerValue);
   const slider = find("input");
   const { pieces, steps, wording } = data;
 
@@ -39,16 +41,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
     clearTimeout(root.timer);
     root.timer = setTimeout(() => {
       root.pending = false;
-      setTriggerValue("step", step);
+      send("step", step);
     }, SETTLE_MS);
   };
 
   slider.max = steps.length;
   slider.disabled = steps.length === 0;
   slider.setAttribute("aria-label", wording.label);
-  // A rerun that was already under way must not move a slider the reader is moving.
+  // An older answer must not move a slider that the reader has moved since.
   const text = JSON.stringify(pieces);
-  if (!root.pending || root.text !== text) {
+  if ((!root.pending && isCurrent) || root.text !== text) {
     root.pending = false;
     clearTimeout(root.timer);
     slider.value = data.step;

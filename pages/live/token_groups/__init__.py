@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import streamlit as st
-
 from pages.common.escape import visible
 from pages.figures.theme import position_colour
+from pages.live.newest import Newest
 from pages.live.part import part
 
 _HTML = '<div class="groups"></div>'
@@ -46,8 +45,9 @@ def token_groups(
             "colour": position_colour(index),
         }
 
-    def chosen() -> None:
-        position = st.session_state[key].get("position")
+    newest = Newest(key)
+
+    def take(position: object) -> None:
         if on_select and isinstance(position, int) and 0 <= position < len(tokens):
             on_select(position)
 
@@ -60,8 +60,14 @@ def token_groups(
     ]
     part("token_groups", _HTML)(
         key=key,
-        data={"groups": data, "label": label, "selected": selected, "selectable": on_select is not None},
-        on_position_change=chosen,
+        data={
+            **newest.data(),
+            "groups": data,
+            "label": label,
+            "selected": selected,
+            "selectable": on_select is not None,
+        },
+        on_position_change=newest.taking("position", take),
     )
 
 

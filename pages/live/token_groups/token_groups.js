@@ -1,4 +1,5 @@
 import { choosable, line, redraw } from "../chips.js";
+import { newest } from "../newest.js";
 
 function chipOf(chip, selectable) {
   const element = document.createElement(selectable ? "button" : "span");
@@ -32,5 +33,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.setAttribute("aria-label", label);
   if (!selectable) return;
   const chips = [...root.querySelectorAll(".chip")];
-  choosable(root, chips, selected ?? -1, (place) => setTriggerValue("position", place));
+  const { isCurrent, send } = newest(root, data, setTriggerValue);
+  choosable(root, chips, selected ?? -1, isCurrent, (place) => send("position", place));
 }

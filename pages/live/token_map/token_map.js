@@ -203,6 +203,7 @@ function tools(root, map, draw, setTriggerValue) {
     draw();
   };
   search.onkeydown = (event) => {
+    if (event.isComposing || event.keyCode === 229) return; // an input method's own Enter
     const wanted = search.value.trim().toLowerCase();
     const exact = [...map.matches].find((index) => map.data.names[index].toLowerCase() === wanted);
     const first = exact ?? [...map.matches][0];

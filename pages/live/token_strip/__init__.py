@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import streamlit as st
-
 from pages.common.escape import visible
 from pages.figures.theme import position_colour
+from pages.live.newest import Newest
 from pages.live.part import part
 
 _HTML = '<div class="strip"></div>'
@@ -43,13 +42,20 @@ def token_strip(
     for chip, share in zip(chips, strength or (), strict=False):
         chip["strength"] = str(round(min(max(float(share), 0.0), 1.0), 4))
 
-    def chosen() -> None:
-        position = st.session_state[key].get("position")
+    newest = Newest(key)
+
+    def take(position: object) -> None:
         if on_select and isinstance(position, int) and 0 <= position < len(chips):
             on_select(position)
 
     part("token_strip", _HTML)(
         key=key,
-        data={"chips": chips, "label": label, "selected": selected, "selectable": on_select is not None},
-        on_position_change=chosen,
+        data={
+            **newest.data(),
+            "chips": chips,
+            "label": label,
+            "selected": selected,
+            "selectable": on_select is not None,
+        },
+        on_position_change=newest.taking("position", take),
     )

@@ -1,4 +1,5 @@
 import { choosable, line, redraw } from "../chips.js";
+import { newest } from "../newest.js";
 
 function build(chip) {
   const element = document.createElement(chip.selectable ? "button" : "span");
@@ -17,5 +18,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   redraw(strip, chips.map((chip) => ({ ...chip, selectable })), build);
   strip.setAttribute("role", selectable ? "listbox" : "list");
   strip.setAttribute("aria-label", label);
-  if (selectable) choosable(strip, [...strip.children], selected ?? -1, (place) => setTriggerValue("position", place));
+  if (!selectable) return;
+  const { isCurrent, send } = newest(strip, data, setTriggerValue);
+  choosable(strip, [...strip.children], selected ?? -1, isCurrent, (place) => send("position", place));
 }

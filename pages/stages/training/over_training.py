@@ -116,7 +116,7 @@ def show() -> None:
 def _sparse() -> None:
     st.subheader(_("How few rows a batch uses"), anchor=False)
     tokenizer, config = lmcore.builtin.tokenizer(), lmcore.builtin.configs()[lmcore.builtin.DEFAULT]
-    controls, picture = page.workbench()
+    controls, picture = page.workbench("workbench-2")
     with controls:
         n_windows = widgets.slider("training.windows", _("Batch size (windows of 64 tokens)"), 1, 64, 16)
     (ids,) = itertools.islice(SmallWorldText(tokenizer).batches(1, n_windows), 1)
