@@ -72,6 +72,11 @@ _MEASURE = """() => {
 }"""
 
 
+# Nothing stands in for what is still to come, and every chart has its lines.
+_IS_DRAWN = """() => !document.querySelector("[data-testid=stSkeleton]") &&
+  [...document.querySelectorAll(".stPlotlyChart")].every((chart) => chart.querySelector(".main-svg"))"""
+
+
 @dataclass(frozen=True)
 class Screen:
     """Where things are, [top, bottom] in pixels; None when there are none."""
@@ -99,11 +104,12 @@ class Screen:
 
 
 def measured(page: Page) -> Screen:
-    """Return where things are once they stay where they are."""
+    """Return where things are once all is drawn and stays where it is."""
     before: Any = None
-    for _ in range(40):
+    for _ in range(80):
+        drawn = page.evaluate(_IS_DRAWN)
         now = page.evaluate(_MEASURE)
-        if now == before and now["picture"]:
+        if drawn and now == before and now["picture"]:
             break
         before = now
         page.wait_for_timeout(250)
