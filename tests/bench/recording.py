@@ -12,7 +12,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.conftest import ROOT, Server, _launch, settle
+from tests.browser.conftest import ROOT, Server, launch, settle
 
 ADDRESS = "/sampling?lang=en&prompt=今天天气&temperature=1.0&top_p=1.0"
 DRAGS = (("Temperature", (0.5, 0.3, 0.7)), ("Top-p", (0.99, 0.6, 0.9)))  # shares of the slider's width
@@ -46,7 +46,7 @@ def main() -> None:
     target = ROOT / ".github" / "sampling.webp"
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         server = Server("app.py", Path(folder) / "log.txt")
-        browser = _launch(playwright)
+        browser = launch(playwright)
         try:
             page = browser.new_page(viewport=SIZE)
             page.goto(server.url + ADDRESS)

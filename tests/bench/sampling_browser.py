@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.conftest import Server, _launch, as_app, settle
+from tests.browser.conftest import Server, as_app, launch, settle
 
 VOCAB_SIZES = (50_257, 262_144)
 TARGET_MS = 16.7
@@ -101,7 +101,7 @@ def main() -> None:
         script = Path(folder) / "lab.py"
         script.write_text(as_app(APP), encoding="utf-8")
         server = Server(str(script), Path(folder) / "log.txt")
-        browser = _launch(playwright)
+        browser = launch(playwright)
         try:
             print(
                 f"{'V':>8} {'slider':<12}{'beside':<10}{'frames':>7}{'median ms':>11}{'p95 ms':>9}"
