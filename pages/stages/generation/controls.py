@@ -120,7 +120,7 @@ def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     given = widgets.text(
         "stop_ids",
         _("Stop tokens (ids)"),
-        help=_("Separated by commas. If empty: the {n:,} control tokens of this model.").format(
+        help=_("Separated by commas. If empty: the end tokens of this model, {ids}.").format(
             ids=", ".join(map(str, sorted(own)[:_NAMED])) + (" …" if len(own) > _NAMED else "")
         ),
     )
@@ -153,7 +153,7 @@ def _say_wrong_ids(lm: LanguageModel, given: str) -> None:
     except ValueError as wrong:
         # st.text: what was given is shown as it is.
         st.text(
-            _("{given} is not an id from 0 to {last}; the control tokens are used.").format(
+            _("{given} is not an id from 0 to {last}; the end tokens of the model are used.").format(
                 given=visible(str(wrong)[:40]), last=lm.config.vocab_size - 1
             )
         )
