@@ -1,8 +1,11 @@
 """A converted copy of a model's weights in the user's cache directory, which makes its second start faster.
 
 The copy is a convenience: whatever is wrong with it or with the disk, loading goes on without it.
-It is used only when its source files have the size and time they had, and its own bytes the digest
-noted beside them; it appears under its name only when it is complete.
+It is used only when its source files have the size and time they had, and each of its tensors the digest
+noted beside it; it appears under its name only when it is complete.
+
+The safetensors library writes it. Tensors that begin at a multiple of 64 bytes were tried and gained nothing: a layer
+of 4,864 x 896 took 0.48 ms so and 0.46 ms from an offset of 8, for one position in one thread (least of 400 runs).
 """
 
 from __future__ import annotations
@@ -14,25 +17,25 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 import torch
+from safetensors import SafetensorError
+from torch import Tensor
 
-from lmcore.checkpoints.joined_file import JoinedFile
 from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
-from lmcore.checkpoints.weights import build, own_tensors
+from lmcore.checkpoints.weights import build, own_tensors, save_weights
 from lmcore.config import ModelConfig
 from lmcore.model import Model
 
-_FORMAT = 4
-_ALIGNMENT = 64  # bytes, a line of the processor's cache: the tensors are used where the file is mapped
+_FORMAT = 5
 _ABANDONED_AFTER = 86_400  # seconds; another process may still be writing what is younger
-_DTYPES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _log = logging.getLogger(__name__)
 
 
@@ -80,10 +83,11 @@ class ConvertedCopy:
             facts = json.loads((self._folder / "model.json").read_text(encoding="utf-8"))
             config = ModelConfig.from_dict(facts["config"])
             weights = self._folder / "model.safetensors"
-            checking = partial(said, Doing.CHECKING_COPY)
-            if JoinedFile([weights]).sha256(checking) != facts["sha256"]:
+            source = SafetensorsFiles([weights])
+            tensors = {tensor: source.read(tensor, self._dtype) for tensor in source.shapes()}
+            if _digests(tensors, Doing.CHECKING_COPY, said) != facts["sha256"]:
                 raise ValueError(f"{weights.name} has another SHA-256 than was noted")
-            return build(config, SafetensorsFiles([weights]), weights.name, self._dtype, checked=True)
+            return build(config, source, weights.name, self._dtype, checked=True)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             _log.warning("the converted copy of %s is not used: %s", name, error)
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -114,7 +118,7 @@ class ConvertedCopy:
             if not (self._folder / "model.json").is_file():  # what is left of a broken one
                 shutil.rmtree(self._folder, ignore_errors=True)
             os.rename(unfinished, self._folder)
-        except OSError as error:
+        except (OSError, SafetensorError) as error:
             _log.info("no converted copy of %s is kept: %s", name, error)
         finally:
             if unfinished is not None:
@@ -125,8 +129,9 @@ class ConvertedCopy:
             "source": self._source,
             "dtype": str(self._dtype),
             "config": model.config.to_dict(),
-            "sha256": write_safetensors(model, folder / "model.safetensors", said),
+            "sha256": _digests(own_tensors(model), Doing.KEEPING_COPY, said),
         }
+        save_weights(model, folder / "model.safetensors", self._dtype)
         (folder / "model.json").write_text(json.dumps(facts), encoding="utf-8")
 
     def _remove_older(self) -> None:
@@ -144,32 +149,20 @@ class ConvertedCopy:
                 shutil.rmtree(facts_path.parent, ignore_errors=True)
 
 
-def write_safetensors(model: Model, path: Path, said: Progress = silent) -> str:
-    """Write a model's own tensors as they are, without a second copy in memory; return the file's SHA-256.
+def _digests(tensors: Mapping[str, Tensor], what: Doing, said: Progress) -> dict[str, str]:
+    """Return the SHA-256 of each tensor's bytes, computed on all processors: hashing lets go of Python's lock."""
+    found: dict[str, str] = {}
+    done, total = 0, sum(tensor.nbytes for tensor in tensors.values())
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        for (name, tensor), digest in zip(tensors.items(), pool.map(_sha256, tensors.values()), strict=True):
+            found[name] = digest
+            done += tensor.nbytes
+            said(what, done / total)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return found
 
-    The format: eight bytes with the header's length, the header in JSON, then the tensors' bytes.
-    """
-    tensors = own_tensors(model)
-    header, end = {}, 0
-    for name, tensor in tensors.items():
-        header[name] = {
-            "dtype": _DTYPES[tensor.dtype],
-            "shape": list(tensor.shape),
-            "data_offsets": [end, end + tensor.nbytes],
-        }
-        end += tensor.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-(8 + len(text)) % _ALIGNMENT)
-    digest = hashlib.sha256()
-    written = 0
-    with path.open("wb") as file:
-        for piece in (len(text).to_bytes(8, "little"), text):
-            file.write(piece)
-            digest.update(piece)
-        for tensor in tensors.values():
-            numbers = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().data
-            file.write(numbers)
-            digest.update(numbers)
-            written += tensor.nbytes
-            said(Doing.KEEPING_COPY, written / end)
-    return digest.hexdigest()
+
+def _sha256(tensor: Tensor) -> str:
+    return hashlib.sha256(tensor.detach().contiguous().flatten().view(torch.uint8).numpy().data).hexdigest()

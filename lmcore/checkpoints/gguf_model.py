@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.tensor_source import storage
 from lmcore.checkpoints.weights import build
 from lmcore.language_model import LanguageModel
+from lmcore.model import Model
 from lmcore.model_card import ModelCard
 from lmcore.tokenizer import PretrainedTokenizer
 
@@ -47,15 +49,22 @@ def load_gguf(
     """
     filename = filename or parts[0].name
     copy = ConvertedCopy(parts, dtype)
-    model = copy.load(name, said)
-    if model is None and sha256 is not None:
-        digest = JoinedFile(parts).sha256(lambda share: said(Doing.CHECKING_FILE, share))
-        if digest != sha256:
-            raise ValueError(f"{filename} is damaged: its SHA-256 is {digest}, not {sha256}. Install it again.")
+
+    def kept() -> Model | None:
+        model = copy.load(name, said)
+        if model is None and sha256 is not None:
+            digest = JoinedFile(parts).sha256(lambda share: said(Doing.CHECKING_FILE, share))
+            if digest != sha256:
+                raise ValueError(f"{filename} is damaged: its SHA-256 is {digest}, not {sha256}. Install it again.")
+        return model
+
     file = open_gguf(parts, filename)
     config, tensors, unknown = read_model(file.metadata, file)
     said(Doing.READING_TOKENIZER, 0.0)
-    tokenizer = tokenizer_from(file.metadata, filename)
+    with ThreadPoolExecutor(1) as beside:  # hashing leaves Python to the tokenizer's lists
+        checked = beside.submit(kept)
+        tokenizer = tokenizer_from(file.metadata, filename)
+        model = checked.result()
     end_tokens = from_gguf(file.metadata, tokenizer.special_tokens)
     card = _card(file, filename, tokenizer, unknown)
     file.metadata.clear()  # a large vocabulary is not held twice while the weights come in

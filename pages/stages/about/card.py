@@ -8,6 +8,7 @@ import streamlit as st
 
 from lmcore import LanguageModel
 from lmcore.model_card import ModelCard
+from pages.common.escape import readable
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.theme import fmt_count
 
@@ -28,7 +29,7 @@ def rows(lm: LanguageModel) -> list[tuple[str, str]]:
         (_("stored as"), ", ".join(f"{kind} {100 * of.weights / weights:.1f} %" for kind, of in card.storage.items())),
         (_("bits per weight"), f"{bits:.2f}" if weights else ""),
         (_("numbers in the file"), fmt_count(weights) if weights else ""),
-        (_("tokens that end a text"), " ".join(_text(visible(end)) for end in ends)),
+        (_("tokens that end a text"), " ".join(markdown_literal(visible(end)) for end in ends)),
     ]
     return [(what, value) for what, value in facts if value]
 
@@ -63,4 +64,4 @@ def _list(given: Iterable[str]) -> str:
 
 
 def _text(given: str) -> str:
-    return markdown_literal(visible(given)) if given else ""
+    return markdown_literal(readable(given)) if given else ""
