@@ -346,3 +346,15 @@ def test_bounds_are_drawn_as_what_is_certain_and_what_is_possible():
     assert list(possible.x) == pytest.approx([0.0, 0.2, 0.3])
     assert len(bounds(["a"], [0.5], [0.5], [False], "possible").data) == 1
     assert math.isclose(figure.layout.xaxis.range[1], 0.85)  # room for both bounds behind the longest bar
+
+
+def test_the_overview_shows_what_is_told_and_says_what_is_not() -> None:
+    app = open_page("overview", model="Tiny", prompt=PROMPT)
+    assert not app.exception and not app.error
+    assert "**Tiny** returns none of these" in told(app)
+    lm = lmcore.load("small-world")
+    expected = lm(lm.tokenizer.encode(PROMPT).ids)[-1].double().softmax(-1).sort(descending=True).values[:15]
+    (chart,) = figures(app)
+    shown = np.array(numbers(chart.data[0].x))
+    assert np.allclose(shown[:15], expected.numpy(), atol=1e-5)
+    assert shown[15] == pytest.approx(1 - float(expected.sum()), abs=1e-5)
