@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lmcore import ModelConfig
+from pages.common.text import _
 from pages.live.model_map import BlockMap, ModelMap, Node
 
 OF_A_HEAD = ("attention", "query")  # the views that are about one head
@@ -119,7 +120,7 @@ def _position_note(config: ModelConfig) -> str:
     if config.qk_norm and config.position_encoding == "rope":
         return "q, k: RMSNorm, RoPE"
     return {
-        "rope": "RoPE: q, k rotated",
-        "alibi": "ALiBi: bias on scores",
-        "relative": "relative: bias on scores",
+        "rope": _("RoPE: q, k rotated"),
+        "alibi": _("ALiBi: bias on scores"),
+        "relative": _("Relative: bias on scores"),
     }.get(config.position_encoding, "")

@@ -107,7 +107,14 @@ def _choose_text() -> Reading:
 
 
 def _choose(reading: Reading) -> TrialSettings:
-    encodings: dict[str, PositionEncodingName] = {name: name for name in ENCODINGS}
+    encodings: dict[PositionEncodingName, str] = {
+        "rope": "RoPE",
+        "learned": _("Learned"),
+        "sinusoidal": _("Sinusoidal"),
+        "relative": _("Relative bias"),
+        "alibi": "ALiBi",
+        "none": _("None"),
+    }
     settings = TrialSettings(
         d_model=widgets.slider("training.d_model", "d_model", 16, WIDEST, 40, step=8),
         tie_embeddings=widgets.toggle(
@@ -116,7 +123,9 @@ def _choose(reading: Reading) -> TrialSettings:
             True,
             help=_("One shared matrix for the embedding and the head, or two matrices."),
         ),
-        position_encoding=encodings[widgets.select("training.encoding", _("Position encoding"), ENCODINGS, "rope")],
+        position_encoding=widgets.select(
+            "training.encoding", _("Position encoding"), ENCODINGS, "rope", format_func=encodings.__getitem__
+        ),
         learning_rate=widgets.select("training.rate", _("Highest learning rate"), RATES, 0.01),
         batch_size=widgets.slider("training.batch", _("Batch size (windows of 64 tokens)"), 4, 32, 16, step=4),
         steps=widgets.slider("training.steps", _("Steps"), 50, MOST_STEPS, 400, step=50),
