@@ -56,6 +56,8 @@ def compare_cache(
     n_tokens = len(text) if n_tokens is None else n_tokens
     if points < 1:
         raise ValueError(f"points is {points}; measure at 1 length at least.")
+    if n_tokens > lm.config.context_length:
+        raise ValueError(f"n_tokens is {n_tokens}; the context_length of this model is {lm.config.context_length}.")
     wanted = {max(round(n_tokens * (point + 1) / points), 1) for point in range(points)}
     cache = lm.new_cache(max(n_tokens, 1))
     _next_logits(lm, text[:n_tokens])  # checks the ids, and the first pass of a process is slower than the others
