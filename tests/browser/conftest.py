@@ -39,6 +39,10 @@ PASTE = """(field, text) => {
 }"""
 
 
+# The server answers this after what the browser sent before it.
+_ROUND_TRIP = "() => fetch('/_stcore/health', { cache: 'no-store' }).then((answer) => answer.text()).catch(() => '')"
+
+
 class Server:
     """`streamlit run` of a script on a free port of its own."""
 
@@ -57,7 +61,7 @@ class Server:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 600  # on a busy machine it takes its time; one that has ended is noticed at once
         while True:
             try:
                 urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5).close()
@@ -168,6 +172,7 @@ def settle(page: Page) -> None:
     """Wait until the app has run to its end and drawn what it gave."""
     app = page.locator("[data-testid=stApp][data-test-connection-state=CONNECTED]")
     app.wait_for()
-    page.wait_for_timeout(150)  # a change made just now has first to start a run
+    page.wait_for_timeout(150)  # a change made just now has first to start a run,
+    page.evaluate(_ROUND_TRIP)  # and on a busy machine the server takes longer to hear of it
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
     page.wait_for_timeout(100)

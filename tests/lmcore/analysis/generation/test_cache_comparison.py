@@ -35,7 +35,7 @@ def test_bad_requests_are_refused() -> None:
     for ids, more, sentence in (
         ([], {}, "empty"),
         ([5], {"points": 0}, "points is 0"),
-        ([5], {"n_tokens": 513}, "n_tokens is 513; the context_length),
+        ([5], {"n_tokens": 513}, "n_tokens is 513; the context_length"),
     ):
         with pytest.raises(ValueError, match=sentence):
             list(compare_cache(lmcore.load(), ids, **more))
