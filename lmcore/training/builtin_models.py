@@ -22,6 +22,7 @@ from tqdm import tqdm
 from lmcore import builtin
 from lmcore.checkpoints.weights import build, read_weights, save_weights
 from lmcore.corpus import HELD_OUT_SEED, Truth, windows
+from lmcore.distribution import softmax
 from lmcore.language_model import LanguageModel
 from lmcore.model import Model
 from lmcore.training.loop import TrainingSettings, train
@@ -125,7 +126,7 @@ def held_out(lm: LanguageModel, n_batches: int = 24) -> dict[str, float]:
         grammar_loss -= sum(float(truth.log_prob(row.tolist()).sum()) for row in ids)
         tokens += ids[:, 1:].numel()
     prompt = lm.tokenizer.encode("今天天气").ids
-    model_probs = lm(prompt)[-1].double().softmax(-1)
+    model_probs = softmax(lm(prompt)[-1])
     distance = (model_probs - torch.from_numpy(truth.next_token_probs(prompt))).abs().sum().item() / 2
     return {
         "loss": loss / tokens,

@@ -9,6 +9,7 @@ import torch
 
 import lmcore
 from lmcore.corpus import Truth
+from lmcore.distribution import softmax
 from lmcore.loading import AvailableModel, split_dtype
 from pages.common import engines, link, session
 from pages.common.escape import whole_characters
@@ -123,7 +124,7 @@ def notes() -> None:
 def _say_rounding(ids: list[int]) -> None:
     lm = session.language_model()
     full, _dtype = split_dtype(lm.name)
-    rounded, exact = session.logits()[-1].softmax(-1), session.logits(ids, full)[-1].softmax(-1)
+    rounded, exact = softmax(session.logits()[-1]), softmax(session.logits(ids, full)[-1])
     token = int((rounded - exact).abs().argmax())
     st.caption(
         _(

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 import lmcore
 from lmcore import History, LanguageModel, Reshaped, SamplingSettings
 from lmcore.analysis.embedding.similarity import cosine as cosine_of
-from lmcore.distribution import total_variation
+from lmcore.distribution import loss_nats, softmax, total_variation
 
 Answer = float | int | str
 
@@ -51,8 +50,8 @@ def entropy(lm: LanguageModel, prompt: str, **settings: Any) -> float:
 
 def loss(lm: LanguageModel, prompt: str) -> float:
     """Return the mean of -ln P over the prompt's tokens after the first, in nats."""
-    ids = torch.tensor(lm.tokenizer.encode(prompt).ids)
-    return torch.nn.functional.cross_entropy(lm(ids.tolist())[:-1].double(), ids[1:]).item()
+    ids = lm.tokenizer.encode(prompt).ids
+    return loss_nats(lm(ids)[:-1], ids[1:]).mean().item()
 
 
 def cosine(lm: LanguageModel, prompt: str, a: str, b: str) -> float:
@@ -68,7 +67,7 @@ def nearest(lm: LanguageModel, prompt: str, token: str, among: Sequence[str]) ->
 
 def distance(lm: LanguageModel, prompt: str, other: str) -> float:
     """Return the total variation distance between the next-token distributions after the prompt and another text."""
-    return total_variation(*(_logits(lm, text).double().softmax(-1) for text in (prompt, other))).item()
+    return total_variation(*(softmax(_logits(lm, text)) for text in (prompt, other))).item()
 
 
 def attention(lm: LanguageModel, prompt: str, layer: int, head: int, query: int, key: int) -> float:
