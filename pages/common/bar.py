@@ -8,6 +8,7 @@ import streamlit as st
 import torch
 
 import lmcore
+from lmcore import LanguageModel
 from lmcore.corpus import Truth
 from lmcore.distribution import softmax
 from lmcore.loading import AvailableModel, split_dtype
@@ -110,6 +111,13 @@ def notes() -> None:
                 "come after it."
             ).format(name=lm.name, token=f"`{added}`")
         )
+    if _is_outside(lm, encoding.ids):
+        st.caption(
+            _(
+                "{name} learned only the texts of the small world. This text is not one of them, so what the model "
+                "predicts here means little."
+            ).format(name=lm.name)
+        )
     if lm.model.head.weight.dtype != torch.float32 and 0 < len(encoding.ids) <= lm.config.context_length:
         _say_rounding(encoding.ids)
     if lm.name in lmcore.builtin.names() and Truth(lmcore.builtin.tokenizer()).next_token_probs(encoding.ids) is None:
@@ -119,6 +127,11 @@ def notes() -> None:
                 "predictions here are no guide to anything else."
             ).format(name=lm.name)
         )
+
+
+def _is_outside(lm: LanguageModel, ids: list[int]) -> bool:
+    truth = session.grammar(lm)
+    return truth is not None and 0 < len(ids) <= lm.config.context_length and truth.next_token_probs(ids) is None
 
 
 def _say_rounding(ids: list[int]) -> None:

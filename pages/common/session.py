@@ -25,6 +25,7 @@ from torch import Tensor
 
 import lmcore
 from lmcore import LanguageModel, Trace
+from lmcore.corpus import Truth
 from lmcore.loading import Doing, LoadingCancelled, Progress
 from lmcore.memory import SharedLimit
 from lmcore.tokenizer import Encoding, Tokenizer
@@ -203,6 +204,14 @@ def logits(ids: Sequence[int] | None = None, name: str | None = None) -> Tensor:
 def trace(ids: Sequence[int] | None = None, name: str | None = None) -> Trace:
     """Return every intermediate for the prompt, or for other ids or another model; shared, never changed in place."""
     return _forward(ids, name, traced=True).trace
+
+
+def grammar(lm: LanguageModel) -> Truth | None:
+    """Return the small world's own distribution for a model that learned it, else None."""
+    if lm.name not in lmcore.builtin.names():
+        return None
+    # One tokenizer for all of them: the scenes are encoded once for each tokenizer object.
+    return Truth(language_model(lmcore.builtin.DEFAULT).tokenizer)
 
 
 def forward_lock():  # noqa: ANN201 - threading.RLock is a function, not a type

@@ -143,9 +143,11 @@ def views(key: str, titles: Mapping[str, str], first: int) -> str:
             _("View"),
             tabs,
             format_func=titles.__getitem__,
-            key=key,
+            key=link.widget_key(key),
             required=True,
             label_visibility="collapsed",
+            on_change=link.take_over,
+            args=(key,),
             persist_state="session",
         )
         more = [name for name in names if name not in tabs]
@@ -159,7 +161,7 @@ def views(key: str, titles: Mapping[str, str], first: int) -> str:
                         key=f"{key}.more.{name}",
                         type="tertiary",
                         width="stretch",
-                        on_click=st.session_state.update,
+                        on_click=link.assign,
                         args=({key: name},),
                     )
     _say_replaced(key)

@@ -12,7 +12,7 @@ from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.loading import FOLDER_VARIABLE, Progress
 from tests.browser.views import VIEWS
 from tests.lmcore.checkpoints.tiny import write_folder
-from tests.pages.harness import MODELS, PAGES, clean, figures, open_page, told
+from tests.pages.harness import MODELS, PAGES, clean, figures, go_to, open_page, told
 
 
 @pytest.mark.slow
@@ -51,6 +51,14 @@ def test_unknown_language_and_model_are_replaced_and_said() -> None:
     app = open_page(PAGES[0], lang="xx", model="<b>gpt-9</b>")
     assert (app.session_state["lang"], app.session_state["model"]) == ("en", MODELS[0])
     assert "There is no model named <b>gpt-9</b>" in told(app)
+
+
+@pytest.mark.parametrize(("prompt", "is_outside"), [("床前明月光，", True), ("今天天气", False), ("", False)])
+def test_a_prompt_outside_the_small_world_is_said_on_every_page(prompt: str, is_outside: bool) -> None:
+    app = open_page(PAGES[0], lang="en", prompt=prompt)
+    for page in ("sampling", "logits", "about"):
+        go_to(app, page)
+        assert ("This text is not one of them" in told(app)) == is_outside
 
 
 def walk_the_views(page: str, **parameters: str) -> None:

@@ -19,9 +19,10 @@ VIEWS = ("attention", "query", "residual", "mlp", "switched", "context", "tensor
 
 def choose(key: str, value: int | str) -> None:
     """Take what was clicked in the diagram."""
-    st.session_state["blocks.view" if key == "view" else key] = value
+    link.take_over("blocks.view")
+    link.assign({"blocks.view" if key == "view" else key: value})
     if key == "head" and st.session_state["blocks.view"] not in OF_A_HEAD:
-        st.session_state["blocks.view"] = "attention"
+        link.assign({"blocks.view": "attention"})
 
 
 def current_position(length: int) -> int:

@@ -16,8 +16,8 @@ VIEWS = {
     "sentences": sentences.show,
 }
 titles = {
-    "lookup": _("Lookup"),
     "neighbours": _("How neighbours form"),
+    "lookup": _("Lookup"),
     "map": _("Map"),
     "film": _("Animation of training"),
     "random": _("Random and trained"),

@@ -8,11 +8,9 @@ import numpy as np
 import streamlit as st
 from torch import Tensor
 
-import lmcore
 from lmcore import Encoding, LanguageModel
 from lmcore.analysis import Normaliser, Scores, score
-from lmcore.corpus import Truth
-from pages.common import session
+from pages.common.session import grammar
 from pages.figures.labels import vocabulary_label
 from pages.stages.blocks.chosen import Place
 
@@ -46,14 +44,6 @@ def scores_of(lm: LanguageModel, found: Encoding, logits: Tensor) -> Scores | No
     if st.session_state.get(_SCORES, (None,))[0] != key:
         st.session_state[_SCORES] = (key, score(logits, found.ids))
     return st.session_state[_SCORES][1]
-
-
-def grammar(lm: LanguageModel) -> Truth | None:
-    """Return the small world's own distribution for a model that learned it, else None."""
-    if lm.name not in lmcore.builtin.names():
-        return None
-    # One tokenizer for all of them: the scenes are encoded once for each tokenizer object.
-    return Truth(session.language_model(lmcore.builtin.DEFAULT).tokenizer)
 
 
 def grammar_probs(chosen: Chosen) -> np.ndarray | None:

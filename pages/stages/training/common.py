@@ -11,7 +11,7 @@ from pages.common import link, session, widgets
 from pages.common.text import _, markdown_literal, visible
 
 _COPIES = 3  # of a model in float32: its gradient, a copy that moves, and what the backward pass takes meanwhile
-EXAMPLE = "患者服用华法林后出现黑便"
+EXAMPLES = {"example": "今天天气不错", "medicine": "患者服用华法林后出现黑便"}
 
 
 def sentence() -> tuple[str, list[int]]:
@@ -19,15 +19,15 @@ def sentence() -> tuple[str, list[int]]:
     source = widgets.choice(
         "training.sentence",
         _("Sentence"),
-        ["example", "prompt"],
+        ["example", "prompt", "medicine"],
         "example",
-        format_func={"example": "… → 黑便", "prompt": _("my prompt")}.__getitem__,
+        format_func={"example": "… → 不错", "prompt": _("my prompt"), "medicine": "… → 黑便"}.__getitem__,
         help=_("The last token is predicted from the tokens before it."),
     )
     if source == "prompt":
         text, found = session.prompt(), session.require_tokens(2)
     else:
-        text, found = EXAMPLE, session.encoding(EXAMPLE)
+        text, found = EXAMPLES[source], session.encoding(EXAMPLES[source])
     ids = list(found.ids)
     if len(ids) < 2:
         st.info(_("This model's tokenizer turns the example into a single token. Type a longer prompt."))

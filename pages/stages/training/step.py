@@ -35,7 +35,7 @@ from pages.stages.training.step_sizes import sizes_of
 OTHERS = (
     "患者服用华法林后出现头晕",
     "患者服用阿司匹林后出现胃痛",
-    "今天天气不错",
+    "患者服用华法林后出现黑便",
     "小明喜欢小红",
     "苹果很好吃",
     "The weather today is nice",

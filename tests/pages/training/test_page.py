@@ -21,7 +21,7 @@ from tests.pages.harness import go_to, open_page, printed, tables, told, well
 
 pytestmark = pytest.mark.slow
 
-SENTENCE = "患者服用华法林后出现黑便"
+SENTENCE = "今天天气不错"
 QUICK = {
     "training.view": "live",
     "training.d_model": "16",
