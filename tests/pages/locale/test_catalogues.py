@@ -1,11 +1,13 @@
 """Every string in the code has its translation, and the catalogues have no other."""
 
+import ast
 import re
+import string
 from collections import defaultdict
 
 import pytest
 
-from pages.locale.catalogues import CODES, is_translated, po_files, read_catalogue, source_messages, translations
+from pages.locale.catalogues import CODES, ROOT, is_translated, po_files, read_catalogue, source_messages, translations
 
 
 def catalogue_messages(language: str) -> dict:
@@ -50,6 +52,21 @@ def test_translations_fill_in_the_same_values(language: str) -> None:
         forms = [message.string] if isinstance(message.string, str) else message.string
         for form in forms:
             assert set(re.findall(r"{[^}]*}", form)) == set(re.findall(r"{[^}]*}", text_of(key))), text_of(key)
+
+
+def test_a_message_formatted_at_once_is_given_every_value_it_names() -> None:
+    checked = 0
+    for path in [ROOT / "app.py", *sorted(ROOT.glob("pages/**/*.py"))]:
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match call:
+                case ast.Call(ast.Attribute(ast.Call(ast.Name("_" | "ngettext"), messages), "format"), _, keywords):
+                    given = {keyword.arg for keyword in keywords}
+                    for message in messages:
+                        if isinstance(message, ast.Constant) and isinstance(message.value, str) and None not in given:
+                            named = {field for _, field, _, _ in string.Formatter().parse(message.value) if field}
+                            assert named <= given, f"{path}:{call.lineno}: {message.value}"
+                            checked += 1
+    assert checked > 100
 
 
 def test_lookup() -> None:
