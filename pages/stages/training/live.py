@@ -106,6 +106,10 @@ def _choose_text() -> Reading:
     return Reading(own or "", units == "characters", probe)
 
 
+def _encoding(chosen: str) -> PositionEncodingName:
+    return next(name for name in ENCODINGS if name == chosen)
+
+
 def _choose(reading: Reading) -> TrialSettings:
     encodings: dict[PositionEncodingName, str] = {
         "rope": "RoPE",
@@ -123,8 +127,10 @@ def _choose(reading: Reading) -> TrialSettings:
             True,
             help=_("One shared matrix for the embedding and the head, or two matrices."),
         ),
-        position_encoding=widgets.select(
-            "training.encoding", _("Position encoding"), ENCODINGS, "rope", format_func=encodings.__getitem__
+        position_encoding=_encoding(
+            widgets.select(
+                "training.encoding", _("Position encoding"), ENCODINGS, "rope", format_func=encodings.__getitem__
+            )
         ),
         learning_rate=widgets.select("training.rate", _("Highest learning rate"), RATES, 0.01),
         batch_size=widgets.slider("training.batch", _("Batch size (windows of 64 tokens)"), 4, 32, 16, step=4),
