@@ -1,7 +1,7 @@
 // The blocks as a stack from left to right: in each, what the followed token attends to; below, what it would say there.
 
 import { element, fill, fmtCount, fmtProbability, setText, svgElement } from "../sampling_lab/format.js";
-import { fmtPercent, quoted } from "./numbers.js";
+import { fmtPercent, isNew, quoted } from "./numbers.js";
 
 const LEAST = 0.01; // weights below are not drawn
 const LABEL = 15; // pixels a label of the lens takes, standing upright
@@ -150,7 +150,8 @@ export class Blocks {
   }
 
   showHeads() {
-    const { chosen, labels, text } = this.state;
+    const { chosen, labels, text, stamp } = this.state;
+    if (!isNew(this.heads, stamp, chosen.layer, chosen.head, labels.heads)) return;
     this.heads.setAttribute("aria-label", labels.heads);
     const made = [];
     for (let head = -1; head < this.n.heads; head++) {
@@ -176,6 +177,7 @@ export class Blocks {
 
   showLens(width) {
     const { way, chosen, labels } = this.state;
+    if (!isNew(this.lens, this.state.stamp, chosen.layer, labels.blocks_of, width)) return;
     this.lens.setAttribute("aria-label", labels.blocks_of);
     const isLying = width / this.n.layers >= LYING;
     this.lens.classList.toggle("upright", !isLying);

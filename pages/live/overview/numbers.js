@@ -53,6 +53,14 @@ export function cellAt(canvas, event, n, down = false) {
 // The numbers of a distribution, to write beside a bar: 4 significant digits are room enough.
 export const fmtValue = (value) => String(Number(value.toPrecision(4))).replace("-", "\u2212");
 
+// Whether a part has to be drawn anew: what it shows is not what it showed. What stays keeps the focus it may have.
+export function isNew(part, ...shown) {
+  const key = JSON.stringify(shown);
+  if (part.shownKey === key) return false;
+  part.shownKey = key;
+  return true;
+}
+
 // A token inside a sentence: many are commas and spaces.
 export const quoted = (text) => `"${text}"`;
 

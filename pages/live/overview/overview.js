@@ -56,7 +56,11 @@ class Overview {
     this.line = new Line(find(".line"), find(".falls"));
     this.flow = new Flow(find("svg.lines"));
     new ResizeObserver(() => this.fit()).observe(root);
-    window.addEventListener("resize", () => this.fit());
+    const resized = () => {
+      if (root.isConnected) this.fit();
+      else window.removeEventListener("resize", resized); // the page was left
+    };
+    window.addEventListener("resize", resized);
   }
 
   // ---- What comes from the page -----------------------------------------------------------------------------------

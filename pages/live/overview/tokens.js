@@ -1,6 +1,7 @@
 // The text as rows, one a token, which all other parts follow; the last row is the place of the token to come.
 
 import { element, fill, fmtCount, setText } from "../sampling_lab/format.js";
+import { isNew } from "./numbers.js";
 
 export class Tokens {
   // choose(position): the reader follows another token; say(text or null): what the pointer rests on.
@@ -26,6 +27,7 @@ export class Tokens {
   show({ text, chosen, labels, isLast }) {
     this.chosen = chosen;
     this.length = text.length;
+    if (!isNew(this.root, text, chosen.position, isLast, labels.tokens)) return;
     this.root.setAttribute("aria-label", labels.tokens);
     const rows = text.rows.map((token) => this.token(token, chosen));
     const brief = (n, label, position) => {
