@@ -91,11 +91,12 @@ class GGUFFile(TensorSource):
         stored = self.stored[name]
         block, block_bytes = GGML_QUANT_SIZES[stored.kind]
         flat = torch.empty(math.prod(stored.shape), dtype=dtype)
+        data = np.frombuffer(bytearray(self._file.read_at(stored.offset, stored.nbytes)), np.uint8)
         step = _CHUNK // block * block
         for start in range(0, len(flat), step):
             stop = min(start + step, len(flat))
             first, last = start // block * block_bytes, stop // block * block_bytes
-            packed = np.frombuffer(bytearray(self._file.read_at(stored.offset + first, last - first)), np.uint8)
+            packed = data[first:last]
             # The package unpacks 16 rows at a time: rows of 64 blocks are few and still small.
             width = block_bytes * 64
             rows = packed.reshape(-1, width if len(packed) % width == 0 else block_bytes)
