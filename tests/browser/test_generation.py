@@ -227,8 +227,16 @@ def test_long_work_stops_when_asked_and_keeps_what_it_found(open_page: OpenPage)
 def late(request: pytest.FixtureRequest, delaying_proxy: DelayingProxy, open_page: OpenPage) -> Page:
     """The page at a server whose answers come late."""
     page = open_page(f"{delaying_proxy.url}/generation?prompt=The%20king&pace=0")
+    expect(page.get_by_role("slider", name="Temperature")).to_be_visible(timeout=WAIT)
     delaying_proxy.delay = request.param
     return page
+
+
+def comes_to(page: Page, proxy: DelayingProxy, temperature: str, seed: str) -> None:
+    """Wait until the last of what was set has arrived, and whatever else is on its way."""
+    page.wait_for_url(re.compile(rf"temperature={temperature}&.*seed={seed}&"), timeout=WAIT)
+    expect(page.get_by_role("slider", name="Temperature")).to_have_value(f"{float(temperature):g}", timeout=WAIT)
+    proxy.settle(page)
 
 
 def drawn_with(page: Page) -> dict[str, float]:
@@ -243,24 +251,24 @@ def drawn_with(page: Page) -> dict[str, float]:
 
 
 def test_what_was_set_last_wins_although_the_answers_come_late(late: Page, delaying_proxy: DelayingProxy) -> None:
-    late.get_by_role("slider", name="Temperature").focus()
+    late.get_by_role("slider", name="Temperature").focus(timeout=WAIT)
     for _ in range(4):
         late.keyboard.press("ArrowLeft")
     late.wait_for_timeout(250)
     late.get_by_label("Seed", exact=True).fill("7")
     late.get_by_label("Seed", exact=True).press("Enter")
-    delaying_proxy.settle(late)
+    comes_to(late, delaying_proxy, "0.8", "7")
     assert drawn_with(late) == {"temperature": 0.8, "top_p": 1.0, "seed": 7}
 
     late.get_by_role("button", name="T 0.8 + top-p 0.9").click()
     late.wait_for_timeout(250)
     late.get_by_label("Seed", exact=True).fill("8")
     late.get_by_label("Seed", exact=True).press("Enter")
-    delaying_proxy.settle(late)
+    comes_to(late, delaying_proxy, "0.8", "8")
     assert drawn_with(late) == {"temperature": 0.8, "top_p": 0.9, "seed": 8}
 
     late.get_by_role("button", name="Greedy", exact=True).click()
     button(late, "step").click()
-    delaying_proxy.settle(late)
+    comes_to(late, delaying_proxy, "0.0", "8")
     assert drawn_with(late)["temperature"] == 0
     expect(late.get_by_text("1 candidate: the seed has no effect.")).to_be_visible()
