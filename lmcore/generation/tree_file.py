@@ -196,7 +196,7 @@ def _node(value: Any, n: int, settings: list[SamplingSettings], vocab_size: int)
 
 
 def _settings_out(settings: SamplingSettings) -> dict[str, Any]:
-    values = {each.name: getattr(settings, each.name) for each in fields(SamplingSettings)}
+    values = settings.as_dict()
     values["rules"] = {each.name: getattr(settings.rules, each.name) for each in fields(Rules)}
     values["logit_bias"] = [
         [token, "-inf" if math.isinf(bias) else bias] for token, bias in dict(settings.logit_bias).items()
@@ -205,7 +205,7 @@ def _settings_out(settings: SamplingSettings) -> dict[str, Any]:
 
 
 def _settings_in(value: Any, where: str) -> SamplingSettings:
-    known = {each.name for each in fields(SamplingSettings)}
+    known = set(SamplingSettings().as_dict())
     values = dict(_object(value, where, known, {"seed"}))
     if values["seed"] is None:
         _refuse(f"seed of {where} is null; every token of a tree was drawn with a seed")

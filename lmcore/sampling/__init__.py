@@ -1,10 +1,13 @@
-"""From logits to a drawn token: settings, stages, engine presets, and drawing.
+"""From logits to a drawn token: settings, stages, presets of engines, and drawing.
 
-    settings.py     the knobs, their order, and the rules engines differ in
-    presets.py      how six engines set them
+    stage.py        what a stage is: one declaration
+    stages/         the declarations, a family a file
+    registry.py     every stage there is, and those of your own
+    settings.py     the knobs, checked by the declarations
+    rules.py        where engines differ under the same knobs
+    presets.py      how engines set them
     candidates.py   the tokens still in play and their distribution
     nucleus.py      keep the first tokens until their probability adds up
-    stages.py       one function for each stage
     chain.py        `reshape`: run the stages, keep what each did
     draw.py         draw tokens; compare what was drawn with what was expected
 
@@ -12,32 +15,48 @@ Pure functions of logits: nothing here knows of a model or of text.
 """
 
 from lmcore.sampling.candidates import Candidates
-from lmcore.sampling.chain import ONE_CANDIDATE, Reshaped, Step, reshape
+from lmcore.sampling.chain import ONE_CANDIDATE, Reshaped, State, Step, Way, reshape
 from lmcore.sampling.draw import ChiSquare, chi_square, draw, draw_many, draws, new_generator
-from lmcore.sampling.presets import ENGINES, Engine, preset
-from lmcore.sampling.settings import OFF, STAGES, Rules, SamplingSettings
-from lmcore.sampling.stages import NOTES, History, Note
+from lmcore.sampling.presets import ENGINES, PRESETS, Engine, Preset, preset
+from lmcore.sampling.registry import NOTES, OFF, STAGES, register, unregister
+from lmcore.sampling.rules import Rules
+from lmcore.sampling.settings import SamplingSettings, given_fields
+from lmcore.sampling.stage import Branch, Context, Field, History, Ids, Note, Range, Stage, span
 
 __all__ = [
     "ENGINES",
     "NOTES",
     "OFF",
     "ONE_CANDIDATE",
+    "PRESETS",
     "STAGES",
+    "Branch",
     "Candidates",
     "ChiSquare",
+    "Context",
     "Engine",
+    "Field",
     "History",
+    "Ids",
     "Note",
+    "Preset",
+    "Range",
     "Reshaped",
     "Rules",
     "SamplingSettings",
+    "Stage",
+    "State",
     "Step",
+    "Way",
     "chi_square",
     "draw",
     "draw_many",
     "draws",
+    "given_fields",
     "new_generator",
     "preset",
+    "register",
     "reshape",
+    "span",
+    "unregister",
 ]

@@ -8,6 +8,7 @@ order nor the ties: a top-k after the temperature never has to touch V numbers i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -54,6 +55,15 @@ class Candidates:
         check_logits(values)
         return tokens._possible()
 
+    @classmethod
+    def mixture(cls, parts: Sequence[tuple[float, Candidates]]) -> Candidates:
+        """The weighted mean of several distributions over one vocabulary, as candidates at temperature 1."""
+        probs = sum(weight * part.dense() for weight, part in parts)
+        assert isinstance(probs, Tensor)
+        ids = (probs > 0).nonzero().squeeze(1)
+        kept = probs.index_select(0, ids)
+        return cls(len(probs), kept.log(), ids, known_weights=kept)
+
     def __len__(self) -> int:
         """Return n, the number of tokens still in play."""
         return len(self.logits)
@@ -83,6 +93,11 @@ class Candidates:
             return self.known_weights / self.known_weights.sum()
         return torch.softmax(self.below_max(), dim=0)
 
+    @cached_property
+    def entropy_nats(self) -> float:
+        """Entropy of the survivors' distribution, in nats."""
+        return -torch.xlogy(self.probs, self.probs).sum().item()
+
     def dense(self) -> Tensor:
         """Probabilities of the whole vocabulary, `[V]` float64, 0 where a token is no longer in play."""
         if self.ids is None:
@@ -105,6 +120,26 @@ class Candidates:
         """The same tokens with their logits divided by the temperature, more than 0."""
         return replace(self, temperature=self.temperature * temperature, known_weights=None)
 
+    def check_ids(self, ids: Tensor, name: str) -> None:
+        """Refuse ids outside the vocabulary, naming where they stand.
+
+        Raises:
+            ValueError: for the first of them.
+        """
+        outside = ids[(ids < 0) | (ids >= self.vocab_size)]
+        if len(outside):
+            raise ValueError(
+                f"{name} names token {outside[0].item()}; ids of this vocabulary run to {self.vocab_size - 1}."
+            )
+
+    def with_logits(self, logits: Tensor) -> Candidates:
+        """The same tokens with other logits, `[n]` float64, at temperature 1; -inf takes a token out of play."""
+        return replace(self, logits=logits, temperature=1.0, known_weights=None)._possible()
+
+    def tempered(self) -> Tensor:
+        """Logits divided by the temperature, `[n]` float64, a copy."""
+        return self.logits.to(torch.float64, copy=True).div_(self.temperature)
+
     def edited(self, token_ids: Tensor, change: str, amounts: Tensor) -> Candidates:
         """The same tokens with some logits changed; a logit of -inf takes its token out of play.
 
@@ -119,11 +154,11 @@ class Candidates:
             positions = torch.searchsorted(self.ids, token_ids).clamp(max=len(self) - 1)
             present = self.ids[positions] == token_ids
             positions, amounts = positions[present], amounts[present]
-        logits = self.logits.to(torch.float64, copy=True).div_(self.temperature)
+        logits = self.tempered()
         old = logits[positions]
         new = old + amounts if change == "add" else torch.where(old > 0, old / amounts, old * amounts)
         logits[positions] = new
-        return replace(self, logits=logits, temperature=1.0, known_weights=None)._possible()
+        return self.with_logits(logits)
 
     def _possible(self) -> Candidates:
         """Leave out tokens at -inf; refuse logits that overflowed."""

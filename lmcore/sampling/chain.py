@@ -3,6 +3,9 @@
     logits [V] -> candidates -> stage -> candidates -> ... -> candidates -> probs [V]
                       \\__________ Step: before, after, note __________/
 
+A stage of chance splits the way in two, each with its weight; what is drawn from is their mixture. A stage with state
+is given the state of this token, and the result says what the state would be after each possible next one.
+
 Only the final candidates are computed at once, because this runs for every token of a text. All that is as long as
 the vocabulary (a step's probs, what it removed) is computed when it is asked for.
 """
@@ -18,14 +21,16 @@ import torch
 from torch import Tensor
 
 from lmcore.distribution import ArrayLike, entropy_bits
+from lmcore.sampling import registry
 from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.settings import SamplingSettings
-from lmcore.sampling.stages import NOTHING, RUN, History, Note
+from lmcore.sampling.stage import NOTHING, Context, History, Note, Stage
 
-__all__ = ["ONE_CANDIDATE", "Reshaped", "Step", "reshape"]
+__all__ = ["ONE_CANDIDATE", "Reshaped", "State", "Step", "Way", "reshape"]
 
 ONE_CANDIDATE = "1 candidate is left: the seed has no effect"
-PENALTIES = ("repetition_penalty", "frequency_penalty", "presence_penalty")
+State = Mapping[str, Any]
+"""What the stages carry from token to token, by the stage's name; a stage without an entry begins anew."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +38,7 @@ class Step:
     """What one stage did. Ids are int64, ascending; probabilities and masses float64.
 
     Attributes:
-        name: The stage, which is also the field of the settings: "top_k".
+        name: The stage: "top_k".
         settings: The fields it used, for a label: {"top_k": 50}.
         before: The candidates it was given.
         after: The candidates it left.
@@ -81,23 +86,47 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
+class Way:
+    """One way through the stages: what chance decided, with its probability.
+
+    Attributes:
+        weight: From 0 to 1; the weights of all ways sum to 1.
+        steps: One for each active stage, in the order they ran.
+        final: The candidates at the end.
+    """
+
+    weight: float
+    steps: tuple[Step, ...]
+    final: Candidates
+
+
+@dataclass(frozen=True, eq=False)
 class Reshaped:
     """A reshaped distribution and the way it came about.
 
     Attributes:
         settings: What was asked for.
         start: Every possible token with its logit, as given.
-        steps: One for each active stage, in the order they ran; empty if none was active.
+        ways: One, unless a stage of chance split it; the one in which chance acts comes first.
+        state: What the stages were given from the token before.
     """
 
     settings: SamplingSettings
     start: Candidates
-    steps: tuple[Step, ...]
+    ways: tuple[Way, ...]
+    state: State
 
     @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of the first way, one for each active stage, in the order they ran; empty if none was active."""
+        return self.ways[0].steps
+
+    @cached_property
     def final(self) -> Candidates:
-        """The tokens that can be drawn."""
-        return self.steps[-1].after if self.steps else self.start
+        """The tokens that can be drawn, with the mixture of all ways as their distribution."""
+        if len(self.ways) == 1:
+            return self.ways[0].final
+        return Candidates.mixture([(way.weight, way.final) for way in self.ways])
 
     @cached_property
     def probs(self) -> Tensor:
@@ -121,11 +150,15 @@ class Reshaped:
 
     @cached_property
     def removed_by(self) -> Tensor:
-        """`[V]` int64: the index in `steps` of the one that removed the token; -1 kept; -2 impossible at the start."""
+        """`[V]` int64: the index in `steps` of the one that removed the token; -1 kept; -2 impossible at the start.
+
+        A token that is left on any way is kept.
+        """
         fate = torch.full((self.start.vocab_size,), -2)
         fate[self.start.token_ids] = -1
         for index, step in enumerate(self.steps):
             fate[step.removed_ids] = index
+        fate[self.final.token_ids] = -1
         return fate
 
     @cached_property
@@ -148,9 +181,36 @@ class Reshaped:
         """Says so where one candidate is left and the seed therefore has no effect; else ""."""
         return Note(ONE_CANDIDATE) if self.candidates == 1 else NOTHING
 
+    def next_state(self, token_id: int) -> State:
+        """Return what the stages carry on once a token was drawn: pass it to `reshape` for the next position.
+
+        Where chance split the way, a stage after it is told the candidates of all ways mixed, as nobody says which
+        way the token came by.
+
+        Args:
+            token_id: A token that can be drawn, or any other one that a reader put there instead.
+        """
+        state = dict(self.state)
+        for place, step in enumerate(self.steps):
+            stage = registry.get(step.name)
+            if stage.start is None or stage.after is None:
+                continue
+            before, after = step.before, step.after
+            if len(self.ways) > 1:
+                before, after = (
+                    Candidates.mixture([(way.weight, getattr(way.steps[place], side)) for way in self.ways])
+                    for side in ("before", "after")
+                )
+            now = state.get(step.name, stage.start(self.settings))
+            state[step.name] = stage.after(now, token_id, before, after, self.settings)
+        return state
+
 
 def reshape(
-    logits: ArrayLike, settings: SamplingSettings | None = None, history: History | Sequence[int] = ()
+    logits: ArrayLike,
+    settings: SamplingSettings | None = None,
+    history: History | Sequence[int] = (),
+    state: State | None = None,
 ) -> Reshaped:
     """Turn the logits of one position into the distribution a token is drawn from, stage by stage.
 
@@ -159,6 +219,7 @@ def reshape(
         settings: The knobs, their order and the rules; None is the plain softmax.
         history: The tokens before this position, for the penalties. `History(prompt, generated)` tells the two
             apart, which some engines do; a plain sequence of ids counts as generated.
+        state: `next_state` of the result before, for stages that carry one (mirostat); None at a text's beginning.
 
     Returns:
         `Reshaped`: `.probs` `[V]` float64, and `.steps`, one for each active stage.
@@ -175,17 +236,21 @@ def reshape(
     """
     settings = SamplingSettings() if settings is None else settings
     seen = history if isinstance(history, History) else History(generated=history)
-    current = start = Candidates.start(logits)
-    steps = []
+    start = Candidates.start(logits)
+    ways = [Way(1.0, (), start)]
     for name in settings.active:
-        after, note = RUN[name](current, settings, seen)
-        steps.append(Step(name, _used(name, settings), current, after, note))
-        current = after
-    return Reshaped(settings, start, tuple(steps))
+        ways = [after for way in ways for after in _run(registry.get(name), way, settings, seen, start, state or {})]
+    return Reshaped(settings, start, tuple(ways), dict(state or {}))
 
 
-def _used(name: str, settings: SamplingSettings) -> dict[str, Any]:
-    used = {name: getattr(settings, name)}
-    if name in PENALTIES and settings.penalty_last_n is not None:
-        used["penalty_last_n"] = settings.penalty_last_n
-    return used
+def _run(
+    stage: Stage, way: Way, settings: SamplingSettings, history: History, start: Candidates, state: State
+) -> list[Way]:
+    """Continue a way by one stage; by chance into more than one."""
+    now = state.get(stage.name, stage.start(settings)) if stage.start else None
+    context = Context(settings, history, start, {step.name: step.before for step in way.steps}, now)
+    used = stage.used(settings)
+    return [
+        Way(way.weight * weight, (*way.steps, Step(stage.name, used, way.final, tokens, note)), tokens)
+        for weight, tokens, note in stage.branches(way.final, context)
+    ]

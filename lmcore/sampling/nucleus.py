@@ -15,11 +15,18 @@ Ties = Literal["lowest", "highest", "all"]
 
 SORT_AT_ONCE = 4096
 BUCKETS = 2048
+WEIGHTY = 1000  # a token lighter than so many tolerances is no matter of a boundary given in decimals
 WIDEST = 50.0  # in nats; tokens e**-50 times less probable than the first share one last bucket
 
 
 def first_until_mass(
-    scores: Tensor, weights: Tensor, mass: float, *, boundary: Boundary = "reach", ties: Ties = "lowest"
+    scores: Tensor,
+    weights: Tensor,
+    mass: float,
+    *,
+    boundary: Boundary = "reach",
+    ties: Ties = "lowest",
+    tolerance: float = 0.0,
 ) -> Tensor:
     """Positions of the tokens that enter, by falling score, until their share of the weight is `mass`.
 
@@ -35,6 +42,8 @@ def first_until_mass(
         boundary: "reach" stops once the share is `mass` or more; "exceed" once it is more; "dropped" stops before
             the token that would reach it.
         ties: Of equal scores, "lowest" or "highest" position enters first; "all" lets every one of them in.
+        tolerance: By how much the share before the token that reaches the mass may miss it and still count as reaching
+            it, so that this token stays out; only if it weighs much more than that itself.
 
     Returns:
         Ascending int64 positions, at least one.
@@ -52,7 +61,10 @@ def first_until_mass(
     # searchsorted counts the shares below the mass, or not above it: the tokens that enter without question.
     count = int(torch.searchsorted(shares, mass, right=boundary == "exceed"))
     if boundary != "dropped":
-        count += 1
+        count = min(count + 1, len(order))
+    if boundary == "reach" and count > 0 and tolerance > 0:
+        sums = [before / total, *shares[max(count - 2, 0) : count].tolist()]
+        count -= sums[-2] >= mass - tolerance and sums[-1] - sums[-2] > WEIGHTY * tolerance
     if count == 0 and not bool(kept.any()):
         count = 1
     kept.index_fill_(0, order[:count], True)

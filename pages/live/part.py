@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 from functools import cache
 from pathlib import Path
 
@@ -42,8 +43,12 @@ def address(script: Path) -> str:
 
 @cache
 def scripts() -> dict[str, bytes]:
-    """Return every script by its path below this folder."""
-    return {path.relative_to(LIVE).as_posix(): path.read_bytes() for path in sorted(LIVE.rglob("*.js"))}
+    """Return every script by its path below this folder, with those that a part's generated.py writes."""
+    found = {path.relative_to(LIVE).as_posix(): path.read_bytes() for path in sorted(LIVE.rglob("*.js"))}
+    for path in sorted(LIVE.glob("*/generated.py")):
+        written = importlib.import_module(f"pages.live.{path.parent.name}.generated").scripts()
+        found |= {f"{path.parent.name}/{name}": text.encode() for name, text in written.items()}
+    return found
 
 
 @cache

@@ -18,6 +18,8 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from lmcore.sampling import registry
+
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
 CODES = {"zh": "zh_CN"}  # the session's word for a language -> the name of its folder
@@ -57,6 +59,7 @@ def source_messages() -> dict[str, set[MessageId]]:
     for path in [ROOT / "app.py", *sorted(ROOT.glob("pages/**/*.py"))]:
         for _line, message, _comments, _context in extract_from_file("python", path, {"_": None, "ngettext": (1, 2)}):
             found[_domain(path)].add(message[:2] if isinstance(message, tuple) else message)
+    found["sampling_lab"] |= registry.texts()  # the stages say their titles themselves
     return {name: messages if name == "common" else messages - found["common"] for name, messages in found.items()}
 
 

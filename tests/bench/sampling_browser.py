@@ -27,13 +27,13 @@ import numpy as np
 import streamlit as st
 from lmcore.sampling import STAGES
 from pages.live.sampling_lab import sampling_lab
-from pages.stages.sampling.knobs import NUMBERS, off
+from pages.stages.sampling.knobs import numbers, off
 
 st.set_page_config(layout="wide")
 query = st.query_params.to_dict()
-start = {name: type(off(name))(query.get(name, off(name))) for name in NUMBERS}
+start = {name: type(off(name))(query.get(name, off(name))) for name in numbers()}
 start = {"logit_bias": {}, **start, "order": list(STAGES), "bars": 20, "log": False, "token": None}
-start |= {"engine": query.get("engine", "lmcore"), "penalty_last_n": 0}
+start |= {"engine": query.get("engine", "lmcore")}
 start |= {"against": query.get("against", "")}
 logits = np.random.default_rng(1).normal(0, 3, int(query["vocab_size"])).astype(np.float32)
 sampling_lab(logits, str, start, key="lab", on_settings=lambda told: None)

@@ -47,6 +47,12 @@ export class Bars {
     };
   }
 
+  // Its name, and what stands there before its first numbers.
+  name(labels) {
+    this.list.setAttribute("aria-label", labels.bars);
+    this.list.dataset.empty = labels.empty;
+  }
+
   // Rows for the first n ranks, and room for others.
   build(ranked, texts, n, labels) {
     Object.assign(this, { ranked, texts, labels });
@@ -54,7 +60,6 @@ export class Bars {
     this.made = new Map(); // rank -> its row
     this.order = []; // the ranks that have rows now, from the top
     this.rows = [];
-    this.list.setAttribute("aria-label", labels.bars);
     this.measure();
     const head = (name) => element("span", { className: name, textContent: labels.columns[name] });
     this.heads.replaceChildren(...["token", "id", "logit"].map(head), this.axis, ...["was", "now"].map(head));

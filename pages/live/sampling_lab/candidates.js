@@ -3,7 +3,7 @@
 // A token is named by its rank: 0 has the largest logit of all, equal logits are ranked by id. Temperature keeps that
 // order and nearly every filter cuts off its tail, so most stages take no copy: they look at fewer of the same numbers.
 
-// logits: Float32Array or Float64Array, by id. Returns {size, ids, logits, rankOf, start}: ids and logits by rank,
+// logits: Float32Array or Float64Array, by id. Returns {size, ids, logits, rankOf, ulp, start}: ids and logits by rank,
 // rankOf by id, start the candidates before any stage (tokens at -inf are ranked last and are none).
 export function rankVocabulary(logits) {
   const size = logits.length;
@@ -18,7 +18,8 @@ export function rankVocabulary(logits) {
   }
   let possible = size;
   while (possible > 0 && sorted[possible - 1] === -Infinity) possible--;
-  return { size, ids, logits: sorted, rankOf, start: keepFirst(candidates(ranks, sorted, sorted, 1), possible) };
+  const ulp = logits instanceof Float32Array ? 2 ** -23 : 2 ** -52; // of 1, in the type that the logits came in
+  return { size, ids, logits: sorted, rankOf, ulp, start: keepFirst(candidates(ranks, sorted, sorted, 1), possible) };
 }
 
 // One native sort of plain numbers: the logit's bits, made to rise as the logit falls, in front of the id.
@@ -148,6 +149,14 @@ export function edited(c, changes, ids) {
   if (written === 0) throw new RangeError("overflow"); // no token is left
   if (logits[0] === Infinity) throw new RangeError("overflow");
   return candidates(ranks.subarray(0, written), logits.subarray(0, written), byRank, 1, c.ranked);
+}
+
+// The same tokens with other logits: change(tempered logit).
+export function relogit(c, change, ids) {
+  const byRank = c.byRank.map((logit) => change(logit / c.temperature));
+  const isFalling = c.ranks.every((rank, i) => i === 0 || byRank[rank] <= byRank[c.ranks[i - 1]]);
+  const ranks = isFalling ? c.ranks : c.ranks.slice().sort((a, b) => byRank[b] - byRank[a] || ids[a] - ids[b]);
+  return candidates(ranks, Float64Array.from(ranks, (rank) => byRank[rank]), byRank, 1, c.ranked);
 }
 
 // Probability of a token among the candidates c, 0 when `isIn` is false.

@@ -69,7 +69,7 @@ export class Curves {
     this.result = result;
     this.chosen = chosen;
     for (const chart of this.charts) if (!chart.width) chart.fit();
-    const nucleus = result.steps.find((step) => step.name === "top_p");
+    const nucleus = result.steps.find((step) => step.name === "top_p" && !step.isTold);
     this.summed = nucleus ? nucleus.before : result.final; // what top-p adds up
     const now = sample(result.final, this.points);
     const summed = nucleus ? sample(nucleus.before, this.points) : now;

@@ -1,49 +1,104 @@
-"""What the lab's scripts must know of each engine: its stages, order, defaults and boundary rules."""
+"""What the lab's scripts must know of each engine: its stages, order, defaults, limits and boundary rules."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from lmcore.sampling import ENGINES, OFF, STAGES, Engine, Rules
+from lmcore.sampling import PRESETS, Preset, Range, Rules
+from lmcore.sampling.registry import all_fields, all_stages
 from pages.common.text import _
 
 OWN = "lmcore"  # its own exact rules, every stage, in the default order
+_ENDS = (-1, 0, 1)  # an engine may take an end of a slider to mean off
 
 
 def names() -> tuple[str, ...]:
     """Return what the lab can follow: lmcore's own rules, then each engine."""
-    return (OWN, *ENGINES)
+    return (OWN, *PRESETS)
 
 
 def title(name: str) -> str:
     """Return an engine's name on screen."""
-    return _("lmcore: every stage, exact") if name == OWN else ENGINES[name].title
+    return _("lmcore: every stage, exact") if name == OWN else PRESETS[name].title
 
 
 def order(name: str) -> tuple[str, ...]:
     """Return the order an engine runs its stages in, those it does not have behind them."""
-    own = STAGES if name == OWN else ENGINES[name].order
-    return (*own, *(stage for stage in STAGES if stage not in own))
+    every = tuple(stage.name for stage in all_stages())
+    own = every if name == OWN else PRESETS[name].order
+    return (*own, *(stage for stage in every if stage not in own))
 
 
 def table() -> dict[str, dict[str, Any]]:
     """Return every engine as the scripts take it."""
-    own = {"stages": STAGES, "defaults": {}, "rules": asdict(Rules()), "off": {}, "window": True, "says": {}}
-    told = {OWN: own, **{name: _described(engine) for name, engine in ENGINES.items()}}
+    own = {
+        "stages": order(OWN),
+        "defaults": {},
+        "rules": asdict(Rules()),
+        "off": {},
+        "limits": {},
+        "window": "all",
+        "alone": {},
+        "says": {},
+        "about": "",
+    }
+    told = {OWN: own, **{name: _described(preset) for name, preset in PRESETS.items()}}
     return {name: {"title": title(name), "order": order(name), **rest} for name, rest in told.items()}
 
 
-def _described(engine: Engine) -> dict[str, Any]:
+def _described(preset: Preset) -> dict[str, Any]:
+    defaults = dict(preset.defaults if preset.silent is None else preset.silent)
+    if "order" in defaults:
+        defaults["order"] = (*defaults["order"], *(n for n in order(preset.name) if n not in defaults["order"]))
+    about = _("{engine}: version {version}, {date}").format(
+        engine=preset.title, version=preset.version, date=preset.date
+    )
     return {
-        "stages": engine.order,
-        "defaults": dict(engine.defaults),
-        "rules": asdict(engine.rules),
-        # A slider reaches from 0 to 1 where an engine may take an end to mean off.
-        "off": {name: [end for end in (0, 1) if is_off(end)] for name, is_off in engine.off.items()},
-        "window": engine.penalty_window,
-        "says": says(engine.rules),
+        "stages": preset.order,
+        "defaults": defaults,
+        "rules": asdict(preset.rules),
+        "off": {name: [end for end in _ENDS if is_off(end)] for name, is_off in preset.off.items()},
+        "limits": {name: limit_of(name, limit) for name, limit in preset.limits.items()},
+        "window": window(preset),
+        "alone": preset.alone,
+        "says": says(preset.rules),
+        "about": about,
     }
+
+
+def window(preset: Preset) -> str | None:
+    """Return what a penalty window of 0 means to an engine: "all" tokens or "none"; None where it has no window."""
+    if not preset.penalty_window:
+        return None
+    return "all" if preset.read("penalty_last_n", 0) is None else "none"
+
+
+def limit_of(name: str, limit: Range) -> dict[str, Any]:
+    """Return a range as the scripts take it, with its sentence."""
+    return {**asdict(limit), "low": _finite(limit.low), "high": _finite(limit.high), "allowed": allowed(name, limit)}
+
+
+def allowed(name: str, limit: Range) -> str:
+    """Say which numbers a field takes, in the session's language."""
+    low, high = f"{limit.low:g}", f"{limit.high:g}"
+    if _finite(limit.high) is None:
+        if _finite(limit.low) is None:
+            return _("any number")
+        if all_fields()[name].whole:
+            return _("a whole number of {low} or more").format(low=low)
+        return (_("a number more than {low}") if limit.low_open else _("a number of {low} or more")).format(low=low)
+    if all_fields()[name].whole:
+        return _("a whole number from {low} to {high}").format(low=low, high=high)
+    if limit.low_open:
+        return _("a number more than {low}, and at most {high}").format(low=low, high=high)
+    if limit.high_open:
+        return _("a number of {low} or more, and less than {high}").format(low=low, high=high)
+    return _("a number from {low} to {high}").format(low=low, high=high)
+
+
+def _finite(bound: float) -> float | None:
+    return bound if abs(bound) < float("inf") else None
 
 
 def says(rules: Rules) -> dict[str, str]:
@@ -62,6 +117,10 @@ def says(rules: Rules) -> dict[str, str]:
         told["top_k"] = _("ties at the k-th: all stay")
     if rules.top_p_ties == "highest":
         told["top_p"] = _("the crossing token stays; of equal ones the higher ids")
+    if rules.top_p_ties == "all":
+        told["top_p"] = _("the crossing token stays, and those equal to it")
+    if rules.top_p_joint:
+        told["top_p"] += " · " + _("jointly with top-k: over all tokens")
     if rules.top_p_boundary == "crossing dropped":
         told["top_p"] = _("the crossing token is dropped; a smaller one may still fit")
     if rules.typical_ties == "all":
@@ -71,19 +130,13 @@ def says(rules: Rules) -> dict[str, str]:
     if rules.zero_temperature == "error":
         told["temperature"] = _("T = 0 is an error")
     elif rules.greedy_below:
-        told["temperature"] = _("below {t} it is greedy").format(t=f"{rules.greedy_below:.5f}".rstrip("0"))
+        least = f"{rules.greedy_below:.6f}".rstrip("0")
+        told["temperature"] = _("below {t} it is greedy").format(t=least)
+    if rules.least_temperature:
+        told["temperature"] += " · " + _("at least {t} otherwise").format(t=f"{rules.least_temperature:g}")
+    if rules.repetition_penalty_counts == "generated":
+        told["repetition_penalty"] = _("counts generated tokens only")
     if rules.additive_penalties_count == "generated":
         for name in ("frequency_penalty", "presence_penalty"):
             told[name] = _("counts generated tokens only")
     return told
-
-
-def off_value(name: str) -> Any:
-    """Return the value that turns a stage off, as a slider can hold it: 0 where the settings have None.
-
-    >>> off_value("top_k"), off_value("top_n_sigma"), off_value("top_p")
-    (0, 0.0, 1.0)
-    """
-    if OFF[name] is None:
-        return 0 if name == "top_k" else 0.0
-    return OFF[name]

@@ -2,9 +2,9 @@
 // go. Nothing is sent while a control moves.
 
 import { rankVocabulary } from "./candidates.js";
-import { OFF, reshape } from "./reshape.js";
-import { under } from "./engines.js";
-import { setText } from "./format.js";
+import { KERNELS, OFF, isActive, reshape, unpacked } from "./reshape.js";
+import { refusal, under } from "./engines.js";
+import { fill, setText } from "./format.js";
 import { Bars } from "./bars.js";
 import { Curves } from "./curves.js";
 import { Stages } from "./stages.js";
@@ -20,7 +20,9 @@ class Lab {
     this.root = root;
     this.problem = part("problem");
     this.spoken = part("spoken");
-    this.reported = []; // settings told to the page that have not come back yet
+    this.name = crypto.getRandomValues(new Uint32Array(2)).join("-"); // a lab mounted later is another one
+    this.sent = 0; // the number of the latest message to the page
+    this.isAhead = false; // the reader has changed something since
     this.tools = new Tools(part("tools"), {
       change: (values) => this.change(values),
       hold: (isHeld) => this.hold(isHeld),
@@ -51,20 +53,35 @@ class Lab {
 
   // ---- What comes from the page -------------------------------------------------------------------------------------
 
-  // data: {labels, engines, crc, float, ids, texts, history}; hub: {bytes, settings}, each brought by a mount of its own.
+  // data: {labels, engines, stages, result, crc, float, ids, texts, history}; hub: {bytes, settings, result}, each
+  // brought by a mount of its own.
   receive(data, hub) {
+    this.bars.name(data.labels);
+    if (data.result !== null && (!hub.result || crc32(hub.result) !== data.result)) return;
     if (!hub.bytes || !hub.settings || this.checked(hub.bytes) !== data.crc) return; // the rest is still on its way
     const source = JSON.stringify(data);
     const isNew = this.source !== source;
     this.source = source;
     if (isNew) this.take(data, hub.bytes);
-    const incoming = JSON.stringify(hub.settings);
-    const echo = this.reported.indexOf(incoming);
-    if (echo >= 0) this.reported.splice(0, echo + 1); // what was told comes back; the reader may be further on
-    else if (!this.settings || incoming !== this.incoming) this.settings = hub.settings;
-    this.incoming = incoming;
+    this.accept(hub.settings);
+    this.told = hub.result; // what lmcore computed, for the settings that came with it
     if (isNew) this.rebuild();
     this.update();
+  }
+
+  // Take settings that come from the page, unless the reader has done something since that they do not follow from:
+  // each message to the page is numbered, and the settings that follow from it carry its number.
+  accept({ answers, ...settings }) {
+    const [lab, number] = answers ?? [];
+    const isLatest = this.sent === 0 || (lab === this.name && number === this.sent);
+    if (this.settings && (this.isAhead || !isLatest)) return;
+    this.settings = settings;
+    this.known = JSON.stringify(settings);
+  }
+
+  // Do the settings in view come from the page, so that a result of lmcore's is theirs?
+  get isSettled() {
+    return !this.isAhead && this.known === JSON.stringify(this.settings);
   }
 
   checked(bytes) {
@@ -75,6 +92,7 @@ class Lab {
   take(data, bytes) {
     this.labels = data.labels;
     this.engines = data.engines;
+    this.declared = data.stages;
     this.texts = new Map(data.ids.map((id, index) => [id, data.texts[index]]));
     this.history = data.history;
     if (this.ranked && this.rankedCrc === data.crc) return;
@@ -86,11 +104,11 @@ class Lab {
 
   rebuild() {
     const { labels, ranked, texts } = this;
-    const builtFor = JSON.stringify([labels, ranked.size]);
+    const builtFor = JSON.stringify([labels, this.declared]);
     if (this.builtFor !== builtFor) {
       // Controls are made anew only where they would differ: one may be held just now, or have the focus.
       this.builtFor = builtFor;
-      this.stages.build(ranked.size, this.settings.order, labels);
+      this.stages.build(this.declared, this.settings.order, labels);
       this.tools.build(ranked.size, this.engines, labels);
     }
     this.tiles.build(ranked, labels);
@@ -103,6 +121,7 @@ class Lab {
 
   change(values) {
     this.settings = { ...this.settings, ...values };
+    this.isAhead = true;
     this.frame ??= requestAnimationFrame(() => this.update());
   }
 
@@ -112,11 +131,9 @@ class Lab {
   }
 
   report() {
-    if (this.held) return;
-    const told = JSON.stringify(this.settings);
-    if (told === (this.reported.at(-1) ?? this.incoming)) return;
-    this.reported.push(told);
-    this.setStateValue("settings", this.settings);
+    if (this.held || !this.isAhead) return;
+    this.isAhead = false;
+    this.setStateValue("settings", { ...this.settings, message: [this.name, ++this.sent] });
   }
 
   choose(rank) {
@@ -138,7 +155,7 @@ class Lab {
   }
 
   pin() {
-    const names = [...Object.keys(OFF), "engine", "order", "penalty_last_n"];
+    const names = [...Object.keys(OFF), "engine", "order"];
     const kept = Object.fromEntries(names.map((name) => [name, this.settings[name]]));
     this.change({ pinned: this.settings.pinned ? null : kept });
     this.report();
@@ -171,11 +188,26 @@ class Lab {
 
   // The result of settings, under the engine they name; null, once refused(reason) was told, where there is none.
   reshaped(settings, previous, refused) {
+    const engine = this.engines[settings.engine];
+    const used = under(engine, settings);
+    const limit = refusal(engine, used);
+    if (limit) {
+      const { field, value, allowed } = limit;
+      const { title } = this.declared.find(({ fields }) => fields.some(({ name }) => name === field));
+      refused?.(fill(this.labels.problems.refused, { engine: engine.title, stage: title, value, allowed }));
+      return null;
+    }
+    if (settings.order.some((name) => isActive(name, used) && !(name in KERNELS))) {
+      const isOurs = settings === this.settings && this.isSettled && this.told?.length;
+      if (isOurs) return unpacked(this.told, this.ranked, used, this.history);
+      refused?.(this.labels[this.isAhead ? "on_release" : "waiting"]);
+      return null;
+    }
     try {
-      return reshape(this.ranked, under(this.engines[settings.engine], settings), this.history, previous);
+      return reshape(this.ranked, used, this.history, previous?.steps.some(({ isTold }) => isTold) ? null : previous);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      refused?.(error.message);
+      refused?.(this.labels.problems[error.message]);
       return null;
     }
   }
@@ -213,7 +245,7 @@ class Lab {
   refuse(reason) {
     this.root.classList.toggle("refused", reason !== null);
     this.problem.hidden = reason === null;
-    if (reason !== null) this.problem.textContent = this.labels.problems[reason];
+    if (reason !== null) this.problem.textContent = reason;
   }
 
   chosenRank() {

@@ -2,71 +2,71 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+from lmcore.sampling import Field, Note, Stage
+from lmcore.sampling.registry import all_stages
 from pages.common.text import _
+from pages.live.sampling_lab.engines import limit_of
+from pages.live.sampling_lab.generated import off
 
 
 def stage_titles() -> dict[str, str]:
     """Return each stage's name on screen."""
+    return {stage.name: _(stage.title) for stage in all_stages()}
+
+
+def translated_note(note: Note) -> str:
+    """Return a step's remark in the session's language."""
+    return _(note.template).format(**note.values) if note else ""
+
+
+def stages(vocab_size: int) -> list[dict[str, Any]]:
+    """Return every stage as the lab's scripts take it, in the default order."""
+    shared = Counter(field.name for stage in all_stages() for field in stage.fields)
+    return [
+        {
+            "name": stage.name,
+            "title": _(stage.title),
+            "help": _(stage.help),
+            "rare": stage.rare,
+            "needs": _needs(stage),
+            "fields": [_field(field, vocab_size) for field in stage.fields if shared[field.name] == 1],
+        }
+        for stage in all_stages()
+    ]
+
+
+def _field(field: Field, vocab_size: int) -> dict[str, Any]:
+    limit = limit_of(field.name, field.range)
     return {
-        "logit_bias": _("Logit bias"),
-        "repetition_penalty": _("Repetition penalty"),
-        "frequency_penalty": _("Frequency penalty"),
-        "presence_penalty": _("Presence penalty"),
-        "temperature": _("Temperature"),
-        "top_n_sigma": _("Top-nσ"),
-        "top_k": _("Top-k"),
-        "top_p": _("Top-p"),
-        "min_p": _("Min-p"),
-        "typical_p": _("Typical"),
-        "epsilon_cutoff": _("Epsilon"),
-        "eta_cutoff": _("Eta"),
+        "name": field.name,
+        "title": _(field.title) if field.title else "",
+        "kind": "number" if type(field) is Field else type(field).__name__.lower(),
+        "off": off(field.name),
+        "on": field.on,
+        "stops": list(field.stops(vocab_size)),
+        "whole": field.whole,
+        "empty": field.off is None,
+        **limit,
     }
 
 
-def stage_helps() -> dict[str, str]:
-    """Return what each stage does, in a sentence."""
-    return {
-        "logit_bias": _("Adds a number to the logits of chosen tokens."),
-        "repetition_penalty": _("Divides positive logits of tokens already seen by r, multiplies negative ones by r."),
-        "frequency_penalty": _("Subtracts an amount from a token's logit for each time it was seen."),
-        "presence_penalty": _("Subtracts an amount once from the logit of every token already seen."),
-        "temperature": _("Divides the logits by T: below 1 sharper, above 1 flatter, 0 greedy."),
-        "top_n_sigma": _("Keeps logits within n standard deviations of the largest."),
-        "top_k": _("Keeps the k most probable tokens."),
-        "top_p": _("Keeps the most probable tokens until they add up to p; the one that crosses p stays."),
-        "min_p": _("Keeps tokens at least m times as probable as the most probable one."),
-        "typical_p": _("Keeps tokens whose surprisal is nearest to the entropy until they add up to p."),
-        "epsilon_cutoff": _("Keeps tokens of at least this probability."),
-        "eta_cutoff": _("Keeps tokens above a cutoff that falls as the entropy rises."),
-    }
-
-
-def _allowed() -> dict[str, str]:
-    unit = _("a number from 0 to 1")
-    cutoff = _("a number of 0 or more, and less than 1")
-    return {
-        "repetition_penalty": _("a number more than 0"),
-        "frequency_penalty": _("any number"),
-        "presence_penalty": _("any number"),
-        "temperature": _("a number of 0 or more"),
-        "top_n_sigma": _("a number of 0 or more"),
-        "top_k": _("a whole number of 0 or more"),
-        "top_p": unit,
-        "min_p": unit,
-        "typical_p": unit,
-        "epsilon_cutoff": cutoff,
-        "eta_cutoff": cutoff,
-    }
+def _needs(stage: Stage) -> str:
+    """Say what a stage looks at besides this position."""
+    needs = []
+    if stage.by_chance:
+        needs.append(_("chance: shown is the mixture of what can happen"))
+    if stage.start is not None:
+        needs.append(_("carries a state from token to token: shown at a text's beginning"))
+    return " · ".join(needs)
 
 
 def labels() -> dict[str, Any]:
     """Return every text of the lab; what stands in braces is filled in by its scripts."""
     return {
         "titles": stage_titles(),
-        "helps": stage_helps(),
-        "allowed": _allowed(),
         "refused": _("{stage} takes {allowed}."),
         "stages": _("Stages, in the order they run"),
         "move": _("Move {stage}: drag, or press the up and down keys"),
@@ -81,6 +81,11 @@ def labels() -> dict[str, Any]:
         "ban": _("Ban"),
         "ban_help": _("A logit bias of -inf: this token can never come"),
         "lacks": _("this engine has no such stage"),
+        "more": _("More stages ({n})"),
+        "fewer": _("Fewer stages"),
+        "on_release": _("computed by the server when a control is let go"),
+        "waiting": _("being computed"),
+        "window_none": _("The window is 0, which counts no token in {engine}."),
         "engine": _("Rules of"),
         "engine_help": _("Its stages, their order and its rules at the boundaries; the knobs stay where they are"),
         "defaults": _("Its defaults"),
@@ -92,6 +97,7 @@ def labels() -> dict[str, Any]:
         "find_help": _("Its id, or its text if it is among the most probable"),
         "notes": {
             "nothing_seen": _("no token has been seen, so nothing changes"),
+            "dynamic": _("the entropy makes T {t}"),
             "greedy": _("T = 0 is greedy: the most probable token alone"),
             "greedy_tie": _("T = 0 is greedy: of {count} equal tokens the lowest id"),
             "beyond": _("k = {k} is more than the {size} tokens there are, so it is off"),
@@ -108,6 +114,7 @@ def labels() -> dict[str, Any]:
             "now": _("final"),
         },
         "bars": _("The most probable tokens"),
+        "empty": _("The distribution is on its way."),
         "row": _("{token}, id {id}, logit {logit}, at T = 1 {was}, final {now}"),
         "rest": _("{n} others, {kept} kept"),
         "count": _("Bars"),
@@ -132,6 +139,7 @@ def labels() -> dict[str, Any]:
         "problems": {
             "overflow": _("These penalties and biases leave no token, or overflow: use smaller ones."),
             "zero_temperature": _("This engine refuses temperature 0 when sampling: use more than 0, or other rules."),
+            "refused": _("{engine} refuses {stage} {value}: it takes {allowed}."),
         },
         "cumulative": _("Cumulative probability"),
         "falling": _("Probability by rank"),

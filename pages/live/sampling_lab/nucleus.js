@@ -5,11 +5,16 @@ import { countWhile, entropyNats, keepFirst, keepMarked, weigh } from "./candida
 
 const LEAST_SHARE = 1e-6; // exllamav2's top-p never keeps a token less probable than this
 
-// By falling probability, until the sum is p or more: the crossing token stays.
-export function untilMass(c, p, { top_p_ties: ties }) {
-  weigh(c);
+const WEIGHTY = 1000; // a token lighter than so many tolerances is no matter of a boundary given in decimals
+
+// By falling probability, until the sum is p or more: the crossing token stays, unless the sum before it misses p by no
+// more than the tolerance.
+export function untilMass(c, p, { top_p_ties: ties }, tolerance) {
+  const weights = weigh(c);
   const { sums, total } = c;
-  const i = Math.min(countWhile(c, (place) => sums[place] / total < p), sums.length - 1);
+  let i = Math.min(countWhile(c, (place) => sums[place] / total < p), sums.length - 1);
+  if (isEnough(i > 0 ? sums[i - 1] / total : 0, p, weights[i] / total, tolerance) && i > 0) i--;
+  if (ties === "all") return keepFirst(c, countWhile(c, (place) => c.logits[place] >= c.logits[i]));
   if (ties === "lowest" || c.logits[i + 1] !== c.logits[i]) return keepFirst(c, i + 1);
   // Of the equal ones at the boundary the highest ids enter first, and they stand last.
   let start = i;
@@ -18,6 +23,10 @@ export function untilMass(c, p, { top_p_ties: ties }) {
   const marks = new Uint8Array(end).fill(1, 0, start).fill(1, end - (i + 1 - start));
   return keepMarked(c, marks, i + 1);
 }
+
+// Does a share before a token reach the mass within the tolerance, though not quite?
+const isEnough = (share, mass, weight, tolerance) =>
+  tolerance > 0 && share >= mass - tolerance && weight > WEIGHTY * tolerance;
 
 const after = (c, start) => ({ ranks: c.ranks.subarray(start) });
 
@@ -108,7 +117,8 @@ class Heap {
 
 // Keep the tokens whose score is nearest to its expectation, until they add up to the mass. They enter from where the
 // score meets the expectation outwards; on the left in runs of equal logits, as of equals the lower id enters first.
-export function aroundTypical(c, mass, { typical_boundary: boundary, typical_ties: ties, typical_score: kind }) {
+export function aroundTypical(c, mass, rules, tolerance) {
+  const { typical_boundary: boundary, typical_ties: ties, typical_score: kind } = rules;
   const weights = weigh(c);
   const { logits, temperature, total } = c;
   const n = logits.length;
@@ -126,7 +136,7 @@ export function aroundTypical(c, mass, { typical_boundary: boundary, typical_tie
   let sum = 0;
   let reached; // the distance of the last one that entered
   const goesOn = {
-    reach: () => sum / total < mass,
+    reach: (next) => sum / total < mass && !isEnough(sum / total, mass, weights[next] / total, tolerance),
     exceed: () => sum / total <= mass,
     dropped: (next) => (sum + weights[next]) / total < mass,
   }[boundary];

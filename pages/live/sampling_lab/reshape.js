@@ -3,41 +3,16 @@
 // lmcore/sampling is the definition; tests hold this file to it, under every engine's rules. It knows nothing of the page.
 // Notation: z logits, w = exp((z - max z) / T) weights, the largest exactly 1, p = w / sum w. All in float64.
 
-import { countWhile, edited, entropyNats, heated, keepFirst, markRanked, weigh } from "./candidates.js";
+import { candidates, countWhile, edited, entropyNats, heated, keepFirst, markRanked, relogit, weigh } from "./candidates.js";
+import { OFF, RULES, STAGES } from "./declared.js";
 import { aroundTypical, fitWithin, untilMass } from "./nucleus.js";
 
-export const OFF = {
-  logit_bias: {},
-  repetition_penalty: 1,
-  frequency_penalty: 0,
-  presence_penalty: 0,
-  temperature: 1,
-  top_n_sigma: 0,
-  top_k: 0,
-  top_p: 1,
-  min_p: 0,
-  typical_p: 1,
-  epsilon_cutoff: 0,
-  eta_cutoff: 0,
-};
-
-// lmcore's own rules at the boundaries, as the defaults of its Rules: exact counts, lower ids first.
-export const RULES = {
-  top_k_ties: "lowest",
-  top_k_beyond_vocab: "clamped",
-  top_p_boundary: "crossing kept",
-  top_p_ties: "lowest",
-  typical_boundary: "reach",
-  typical_ties: "lowest",
-  typical_score: "surprisal",
-  additive_penalties_count: "all",
-  greedy_below: 0,
-  zero_temperature: "greedy",
-};
+export { OFF, RULES, STAGES };
 
 // ---- The stages: candidates, value, context -> [candidates, note] ---------------------------------------------------
-// context: {ids, rankOf, size, rules, seen, seenAdditively, room}; seen and seenAdditively: Maps id -> how often the token
-// was seen; room: see heated.
+// value: of the stage's first field; the others are in context.settings. context: {ids, rankOf, size, rules, settings,
+// entered, tolerance, seen, seenAdditively, room}; entered: the candidates that entered each stage before; tolerance: see
+// Rules.boundary_ulps; seen and seenAdditively: Maps id -> how often the token was seen; room: see heated.
 
 const addToSeen = (amountOf) => (c, value, { ids, rankOf, seenAdditively: seen }) => {
   const changes = new Map();
@@ -45,7 +20,7 @@ const addToSeen = (amountOf) => (c, value, { ids, rankOf, seenAdditively: seen }
   return [edited(c, changes, ids), seen.size ? null : { kind: "nothing_seen" }];
 };
 
-const STAGE = {
+export const KERNELS = {
   logit_bias(c, bias, { ids, rankOf, size }) {
     const changes = new Map();
     for (const [id, amount] of Object.entries(bias)) if (id < size) changes.set(rankOf[id], (z) => z + toAmount(amount));
@@ -62,11 +37,73 @@ const STAGE = {
 
   presence_penalty: addToSeen((value) => value),
 
-  temperature(c, t, { rules, room }) {
+  temperature(c, value, { rules, room, settings }) {
+    let t = value;
+    let note = null;
+    if (settings.dynatemp_range > 0) {
+      if (c.ranks.length === 1) return [c, null];
+      t = dynamic(c, t, settings.dynatemp_range, settings.dynatemp_exponent ?? 1);
+      note = { kind: "dynamic", t: t.toFixed(4) };
+    }
     if (t === 0 && rules.zero_temperature === "error") throw new RangeError("zero_temperature");
-    if (t > 0 && t >= rules.greedy_below) return [heated(c, t, room), null];
+    if (t > 0 && t >= rules.greedy_below) return [heated(c, Math.max(t, rules.least_temperature), room), note];
     const count = countWhile(c, (i) => c.logits[i] === c.logits[0]);
     return [keepFirst(c, 1), { kind: count > 1 ? "greedy_tie" : "greedy", count, t }];
+  },
+
+  smoothing_factor(c, factor, { settings, ids }) {
+    const curve = settings.smoothing_curve ?? 1;
+    const largest = c.logits[0] / c.temperature;
+    const square = ((3 - curve) / 2) * factor;
+    const cube = ((curve - 1) / 2) * factor;
+    return [relogit(c, (z) => largest - square * (z - largest) ** 2 + cube * (z - largest) ** 3, ids), null];
+  },
+
+  // Over the 100 most probable tokens, by falling probability, as transformers has it.
+  top_h(c, h) {
+    const n = Math.min(c.ranks.length, 100);
+    const weights = weigh(c);
+    const total = c.sums[n - 1];
+    const terms = Array.from({ length: n }, (_, i) => {
+      const p = weights[i] / total;
+      return p > 0 ? -p * Math.log(p) : 0;
+    });
+    const most = h * terms.reduce((sum, term) => sum + term, 0);
+    let sum = 0;
+    let count = 0;
+    while (count < n && (sum += terms[count]) <= most) count++;
+    return [keepFirst(c, Math.max(count, 1)), null];
+  },
+
+  top_a(c, a, { tolerance }) {
+    weigh(c);
+    return [atLeast(c, a / c.total ** 2, tolerance)[0], null]; // the largest weight is 1
+  },
+
+  min_k(c, tau) {
+    const { logits, temperature } = c;
+    const n = logits.length;
+    const width = (logits[0] - logits[n - 1]) / temperature;
+    if (n === 1 || width === 0) return [c, null];
+    let best = 0;
+    let widest = -1;
+    for (let i = 0; i + 1 < n; i++) {
+      const gap = (logits[i] - logits[i + 1]) / temperature / (width * (i + 1));
+      if (gap > widest) [widest, best] = [gap, i];
+    }
+    const k = Math.min(Math.max(best + 1, Math.floor(tau / width)), n);
+    return [keepFirst(c, countWhile(c, (i) => logits[i] >= logits[k - 1])), null];
+  },
+
+  p_less(c, form, { settings, size, tolerance }) {
+    if (c.ranks.length === 1) return [c, null];
+    const order = form === 1 ? settings.p_less_order ?? 2 : 2;
+    const weights = weigh(c);
+    let sum = 0;
+    for (let i = 0; i < weights.length; i++) sum += (weights[i] / c.total) ** order;
+    let cutoff = sum ** (1 / (order - 1));
+    if (form === 2) cutoff = (size * cutoff - 1) / (size - 1);
+    return atLeast(c, cutoff, tolerance);
   },
 
   top_n_sigma(c, n) {
@@ -92,31 +129,43 @@ const STAGE = {
 
   top_p(c, p, context) {
     const note = p === 0 ? { kind: "top_p_zero" } : null;
-    if (context.rules.top_p_boundary === "crossing dropped") return [fitWithin(c, p, context), note];
-    return [untilMass(c, p, context.rules), note];
+    const { rules, settings, entered, tolerance } = context;
+    if (rules.top_p_boundary === "crossing dropped") return [fitWithin(c, p, context), note];
+    const isJoint = rules.top_p_joint && !(settings.min_p > 0) && entered.top_k;
+    if (!isJoint) return [untilMass(c, p, rules, tolerance), note];
+    // Over what entered top-k; both keep the first ones.
+    const count = untilMass(entered.top_k, p, rules, tolerance).ranks.length;
+    return [keepFirst(c, Math.min(count, c.ranks.length)), note];
   },
 
-  min_p(c, m) {
+  min_p(c, m, { tolerance }) {
     const weights = weigh(c);
-    return [keepFirst(c, countWhile(c, (i) => weights[i] >= m)), null];
+    return [keepFirst(c, countWhile(c, (i) => weights[i] >= m * (1 - tolerance))), null];
   },
 
-  typical_p(c, mass, { rules }) {
-    return [aroundTypical(c, mass, rules), null];
+  typical_p(c, mass, { rules, tolerance }) {
+    return [aroundTypical(c, mass, rules, tolerance), null];
   },
 
-  epsilon_cutoff(c, epsilon) {
-    return atLeast(c, epsilon);
+  epsilon_cutoff(c, epsilon, { tolerance }) {
+    return atLeast(c, epsilon, tolerance);
   },
 
-  eta_cutoff(c, epsilon) {
-    return atLeast(c, Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(-entropyNats(c))));
+  eta_cutoff(c, epsilon, { tolerance }) {
+    return atLeast(c, Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(-entropyNats(c))), tolerance);
   },
 };
 
-function atLeast(c, cutoff) {
+// Between T - reach and T + reach, by the share of the largest possible entropy.
+function dynamic(c, middle, reach, exponent) {
+  const low = Math.max(middle - reach, 0);
+  const share = Math.min(Math.max(entropyNats(c) / Math.log(c.ranks.length), 0), 1);
+  return low + (middle + reach - low) * share ** exponent;
+}
+
+function atLeast(c, cutoff, tolerance) {
   const weights = weigh(c);
-  const count = countWhile(c, (i) => weights[i] / c.total >= cutoff);
+  const count = countWhile(c, (i) => weights[i] / c.total >= cutoff * (1 - tolerance));
   if (count > 0) return [keepFirst(c, count), null];
   return [keepFirst(c, countWhile(c, (i) => c.logits[i] === c.logits[0])), { kind: "one_kept" }];
 }
@@ -126,7 +175,8 @@ export const toAmount = (amount) => (amount === "-inf" ? -Infinity : amount);
 
 // ---- The chain ------------------------------------------------------------------------------------------------------
 
-// Run the active stages of `settings.order`; a stage is active when its value is not its OFF value.
+// Run the active stages of `settings.order`; a stage is active when one of its switches is not at its OFF value. Each must
+// be one of KERNELS.
 //
 // ranked: from rankVocabulary. settings: {order, temperature, top_k, ...}, with "rules" and "penalty_last_n" where they
 // are not lmcore's own and all. history: {prompt, generated}, ids seen before this position. previous: an earlier result
@@ -137,26 +187,32 @@ export const toAmount = (amount) => (amount === "-inf" ? -Infinity : amount);
 export function reshape(ranked, settings, history = NOTHING, previous = null) {
   const { rules = RULES, penalty_last_n: last } = settings;
   const everything = [...history.prompt, ...history.generated];
-  const seen = counted(everything, last);
-  const additive = rules.additive_penalties_count === "generated";
-  const seenAdditively = additive ? counted(history.generated, last) : seen;
+  const everySeen = counted(everything, last);
+  const generated = counted(history.generated, last);
+  const seenAdditively = rules.additive_penalties_count === "generated" ? generated : everySeen;
+  const seen = rules.repetition_penalty_counts === "generated" ? generated : everySeen;
   const isAlike =
     previous?.ranked === ranked &&
     previous.history === history &&
     (previous.settings.rules ?? RULES) === rules &&
     previous.settings.penalty_last_n === last;
   const room = isAlike ? previous.spare : null;
-  const context = { ids: ranked.ids, rankOf: ranked.rankOf, size: ranked.size, rules, seen, seenAdditively, room };
-  const active = settings.order.filter((name) => isActive(name, settings[name]));
+  const { ids, rankOf, size } = ranked;
+  const entered = {};
+  const tolerance = rules.boundary_ulps * ranked.ulp;
+  const context = { ids, rankOf, size, rules, settings, entered, tolerance, seen, seenAdditively, room };
+  const active = settings.order.filter((name) => isActive(name, settings));
   const steps = [];
   let current = ranked.start;
   for (const [index, name] of active.entries()) {
-    const value = settings[name];
+    const values = STAGES[name].fields.map((field) => settings[field]);
+    const value = values[0] ?? OFF[STAGES[name].fields[0]];
+    entered[name] = current;
     const old = isAlike ? previous.steps[index] : undefined;
     let step = old;
-    if (!(old && old.before === current && old.name === name && same(old.value, value))) {
-      const [after, note] = STAGE[name](current, value, context);
-      step = { name, value, before: current, after, kept: after.ranks.length, removedMass: 0, note };
+    if (!(old && old.before === current && old.name === name && same(old.values, values) && !isJoint(name, rules))) {
+      const [after, note] = KERNELS[name](current, value, context);
+      step = { name, value, values, before: current, after, kept: after.ranks.length, removedMass: 0, note };
       step.removedMass = removedMass(step);
     }
     steps.push(step);
@@ -185,11 +241,22 @@ function counted(ids, last) {
   return counts;
 }
 
-export function isActive(name, value) {
-  return name === "logit_bias" ? Object.keys(value ?? {}).length > 0 : value !== OFF[name] && value !== null;
+// Is one of a stage's switches away from its value that means off?
+export function isActive(name, settings) {
+  return STAGES[name].switches.some((field) => !isOff(field, settings[field]));
 }
 
-function same(a, b) {
+export function isOff(field, value) {
+  if (value === undefined || value === null) return true;
+  return typeof value === "object" ? Object.keys(value).length === 0 : value === OFF[field];
+}
+
+// Does a stage depend on more than the candidates that enter it?
+const isJoint = (name, rules) => name === "top_p" && rules.top_p_joint;
+
+const same = (some, others) => some.every((value, index) => isSame(value, others[index]));
+
+function isSame(a, b) {
   return a === b || (typeof a === "object" && JSON.stringify(a) === JSON.stringify(b));
 }
 
@@ -262,4 +329,24 @@ export function probsById(result) {
   const probs = new Float64Array(ranked.size);
   for (let i = 0; i < weights.length; i++) probs[ranked.ids[final.ranks[i]]] = weights[i] / final.total;
   return probs;
+}
+
+// ---- A result that lmcore computed ----------------------------------------------------------------------------------
+
+// bytes: as pages/live/sampling_lab packs them. Returns what `reshape` returns; its steps have no candidates.
+export function unpacked(bytes, ranked, settings, history) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const start = 8 + Number(view.getBigUint64(0, true));
+  const { steps, ways } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
+  const { size, ids } = ranked;
+  const probs = new Float64Array(bytes.slice(start, start + 8 * size).buffer);
+  const fates = new Int8Array(bytes.slice(start + 8 * size).buffer);
+  const byRank = Float64Array.from(ids, (id) => Math.log(probs[id]));
+  const ranks = Int32Array.from(ids.keys()).filter((rank) => probs[ids[rank]] > 0);
+  ranks.sort((a, b) => byRank[b] - byRank[a] || ids[a] - ids[b]);
+  const final = candidates(ranks, Float64Array.from(ranks, (rank) => byRank[rank]), byRank, 1);
+  const told = steps.map((step) => ({ ...step, before: { ranks: { length: step.before } }, isTold: true }));
+  const fate = Int8Array.from(ids, (id) => fates[id]);
+  const seen = new Map();
+  return { ranked, history, settings, steps: told, ways, start: ranked.start, final, fate, seen, seenAdditively: seen };
 }

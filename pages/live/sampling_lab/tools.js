@@ -18,9 +18,14 @@ export class Tools {
     Object.assign(this, { size, engines, labels });
     const current = () => engines[this.settings.engine];
     const own = this.button(labels.defaults, labels.defaults_help, () => this.set(defaults(current(), this.settings)));
-    const allOff = () => this.set({ ...OFF, penalty_last_n: 0, order: current().order });
+    const allOff = () => this.set({ ...OFF, order: current().order });
     const none = element("option", { value: "", textContent: "\u2014" });
-    this.engine = this.select(labels.engine_help, (engine) => ({ engine, order: engines[engine].order }));
+    this.engine = this.select(labels.engine_help, (engine) => {
+      const { order, window, defaults: own } = engines[engine];
+      const { penalty_last_n: last } = this.settings;
+      // 0 is all tokens here, and none there: where nothing else was said, its own window.
+      return { engine, order, penalty_last_n: last === 0 && window === "none" ? own.penalty_last_n ?? 0 : last };
+    });
     this.against = this.select(labels.against_help, (against) => ({ against }), none);
     this.orderChanged = element("span", { className: "changed", textContent: labels.order_changed });
     this.count = this.bars();
@@ -49,6 +54,7 @@ export class Tools {
     this.count.style.setProperty("--fill", (bars - MIN_BARS) / (MAX_BARS - MIN_BARS));
     this.log.checked = log;
     this.engine.value = engine;
+    this.engine.title = this.engines[engine].about || this.labels.engine_help;
     this.against.value = against;
     const isOwn = this.engines[engine].order.every((name, index) => name === order[index]);
     this.orderChanged.style.visibility = isOwn ? "hidden" : "visible"; // its room stays: nothing moves during a drag

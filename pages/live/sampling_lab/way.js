@@ -42,14 +42,18 @@ export class Way {
     });
   }
 
-  stops({ start, steps, fate }, rank) {
+  stops({ start, steps, fate, final }, rank) {
     const removedAt = fate[rank] === -1 ? Infinity : fate[rank]; // -2, impossible: before the first
     const stops = [["T = 1", fmtExact(probability(start, rank, removedAt !== -2)), removedAt !== -2]];
     for (const [index, step] of steps.entries()) {
       if (index > removedAt) break;
       const isIn = index < removedAt;
+      if (step.isTold && isIn) continue; // what the server computed has no numbers between the first and the last
       const p = isIn ? fmtExact(probability(step.after, rank)) : this.labels.removed;
       stops.push([this.labels.titles[step.name], p, isIn]);
+    }
+    if (steps[0]?.isTold && removedAt === Infinity) {
+      stops.push([this.labels.columns.now, fmtExact(probability(final, rank)), true]);
     }
     return stops;
   }

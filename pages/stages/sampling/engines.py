@@ -1,4 +1,4 @@
-"""The same knobs in six inference engines: what each makes of them, and where two of them part."""
+"""The same knobs in each inference engine: what each makes of them, and where two of them part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import torch
 
 import lmcore
 from lmcore import Reshaped, SamplingSettings
-from lmcore.sampling import ENGINES, preset
+from lmcore.sampling import PRESETS, preset
+from lmcore.sampling.presets import Refused
+from lmcore.sampling.registry import get as stage_of
 from pages.common import page, widgets
 from pages.common.text import _, visible
 from pages.figures.theme import fmt_probability
@@ -22,24 +24,28 @@ MAX_DIFFERENT = 50
 
 def show(source: Source, here: Reshaped) -> None:
     """Show every engine under the knobs of a result in one table, then two of them token by token."""
-    st.subheader(_("The same knobs in six engines"), anchor=False)
+    st.subheader(_("The same knobs in {n} engines").format(n=len(PRESETS)), anchor=False)
     own = widgets.toggle(
         "engine_defaults",
         _("Where a stage is off here, use the engine's own default"),
         help=_("Off: an engine's defaults are switched off, so that only order and rules differ."),
     )
-    results: dict[str, Reshaped | str] = {name: reshape_as(name, source, here.settings, own) for name in ENGINES}
+    results: dict[str, Reshaped | str] = {name: reshape_as(name, source, here.settings, own) for name in PRESETS}
     st.table(_overview(results, here))
     names = [name for name, result in results.items() if isinstance(result, Reshaped)]
     if len(names) < 2:
         return
     left, right = st.columns(2)
-    titles = {name: ENGINES[name].title for name in names}
+    titles = {name: PRESETS[name].title for name in names}
     with left:
         first = widgets.select("engine_a", _("Compare"), names, names[0], format_func=titles.__getitem__)
     with right:
         second = widgets.select(
-            "engine_b", _("with"), names, names[min(2, len(names) - 1)], format_func=titles.__getitem__
+            "engine_b",
+            _("with"),
+            names,
+            "llama.cpp" if "llama.cpp" in names else names[1],
+            format_func=titles.__getitem__,
         )
     _compare(source, results[first], results[second], titles[first], titles[second])
 
@@ -50,9 +56,11 @@ def reshape_as(name: str, source: Source, settings: SamplingSettings, own_defaul
     for field in ("order", "rules"):  # an engine runs its stages in its own order, under its own rules
         given.pop(field, None)
     if not own_defaults:
-        given = {**dict.fromkeys(ENGINES[name].defaults), **given}
+        given = {**dict.fromkeys(PRESETS[name].defaults), **given}
     try:
         chosen = preset(name, **given)
+    except Refused as refused:
+        return _("refuses {field} {value}").format(field=refused.field, value=f"{refused.value:g}")
     except ValueError:
         return _("refuses temperature 0 when sampling")
     try:
@@ -66,7 +74,7 @@ def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFram
     rows = []
     for name, result in results.items():
         row = {
-            _("Engine"): ENGINES[name].title,
+            _("Engine"): PRESETS[name].title,
             _("Stages, in its order"): "",
             _("Candidates"): "",
             _("From the lab"): "",
@@ -75,9 +83,7 @@ def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFram
             row[_("Stages, in its order")] = result
         else:
             settings = result.settings
-            run = " → ".join(
-                f"{stages[step]} {getattr(settings, step):g}" for step in settings.active if step != "logit_bias"
-            )
+            run = " → ".join(_numbers(name, settings) for name in settings.active if name != "logit_bias")
             ignored = ", ".join(stages.get(field, field) for field in settings.ignored)
             row[_("Stages, in its order")] = run + (
                 " · " + _("has no {stages}").format(stages=ignored) if ignored else ""
@@ -87,6 +93,14 @@ def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFram
         rows.append(row)
     st.caption(_("“From the lab”: total variation distance to the distribution above, 0 equal, 1 nothing in common."))
     return pd.DataFrame(rows).set_index(_("Engine"))
+
+
+def _numbers(name: str, settings: SamplingSettings) -> str:
+    """Return a stage's name with its numbers: "Top-k 40"."""
+    used = {field: value for field, value in stage_of(name).used(settings).items() if isinstance(value, (int, float))}
+    first, *others = used.items()
+    more = ", ".join(f"{field} {value:g}" for field, value in others if field != "penalty_last_n")
+    return f"{stage_titles()[name]} {first[1]:g}" + (f" ({more})" if more else "")
 
 
 def _compare(source: Source, first: Reshaped, second: Reshaped, name: str, other: str) -> None:
@@ -117,7 +131,7 @@ def _compare(source: Source, first: Reshaped, second: Reshaped, name: str, other
 
 def why(first: SamplingSettings, second: SamplingSettings) -> list[str]:
     """Say what two engines do differently with the stages that are on."""
-    titles, names = stage_titles(), [ENGINES[settings.engine].title for settings in (first, second)]
+    titles, names = stage_titles(), [PRESETS[settings.engine].title for settings in (first, second)]
     reasons = []
     for name in [*first.active, *(stage for stage in second.active if stage not in first.active)]:
         for settings, title in zip((first, second), names, strict=True):
@@ -155,7 +169,7 @@ def fate(result: Reshaped, token: int) -> str:
     stage = stage_titles()[step.name]
     before = step.before
     position = int((before.token_ids == token).nonzero())
-    p, value = before.probs[position].item(), getattr(result.settings, step.name)
+    p, value = before.probs[position].item(), next(iter(step.settings.values()))
     if step.name == "top_k":
         place = 1 + int((before.logits > before.logits[position]).sum())
         return _("{stage}: place {place:,}, k = {k:,}").format(stage=stage, place=place, k=value)

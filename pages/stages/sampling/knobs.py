@@ -9,22 +9,28 @@ from typing import Any
 
 import streamlit as st
 
-from lmcore.sampling import ENGINES, OFF, STAGES, Rules, SamplingSettings, preset
+from lmcore.sampling import PRESETS, Ids, Rules, SamplingSettings, given_fields, preset
+from lmcore.sampling.presets import Refused
+from lmcore.sampling.registry import all_fields, all_stages
 from pages.common import link
 from pages.common.text import _, visible
 from pages.live.sampling_lab import engines
-from pages.live.sampling_lab.engines import off_value as off
+from pages.live.sampling_lab.generated import off
+from pages.live.sampling_lab.labels import stage_titles
 
-NUMBERS = tuple(name for name in STAGES if name != "logit_bias")
-WHOLE = {"top_k"}  # 0 is off, so that a slider can hold it
+COMMON = {stage.fields[0].name for stage in all_stages() if not stage.rare} | {
+    *("penalty_last_n", "epsilon_cutoff", "eta_cutoff"),
+}
+"""The knobs that are always in the address; the others only while they are not off."""
+_ANSWERS = "sampling.answers"  # the lab's message that the session's settings follow from
 BARS = (10, 200)  # how many bars the lab may draw
 
 
 class Expression(str):
     """Python that stands for a value in a snippet: it is its own repr.
 
-    >>> print([Expression("lmcore.STAGES")])
-    [lmcore.STAGES]
+    >>> print([Expression("lmcore.Rules()")])
+    [lmcore.Rules()]
     """
 
     def __repr__(self) -> str:
@@ -42,12 +48,18 @@ class Ban(float):
         return 'float("-inf")'
 
 
+def numbers() -> tuple[str, ...]:
+    """Return every knob but the logit bias, those of registered stages too."""
+    return tuple(name for name in all_fields() if name != "logit_bias")
+
+
 def remember() -> None:
     """Give every knob its home in the session and the address; say what did not fit."""
     _remember_checked("engine", engines.OWN, _engine)
-    for name in NUMBERS:
-        _remember_checked(name, off(name), lambda text, name=name: _number(name, text))
-    _remember_checked("penalty_last_n", 0, _window)
+    for name in numbers():
+        # What is rarely used is in the address only while it is not off.
+        default = off(name) if name in COMMON else None
+        _remember_checked(name, default, lambda text, name=name: _number(name, text))
     _remember_checked("logit_bias", "", lambda text: bias_text(bias_of(text)))
     _remember_checked("order", None, lambda text: _order(text.split(","), st.session_state["engine"]))
     _remember_checked("against", "", lambda text: text and _engine(text))
@@ -57,41 +69,69 @@ def remember() -> None:
     _remember_checked("token", None, _token_id)
 
 
+def value(name: str) -> Any:
+    """Return a knob's value as a slider holds it."""
+    kept = st.session_state.get(name)
+    return off(name) if kept is None else kept
+
+
 def settings(vocab_size: int) -> SamplingSettings:
     """Return the session's knobs as settings for a vocabulary, under the chosen engine's rules.
 
-    A bias for an id outside the vocabulary waits for its own model. Where the engine refuses temperature 0 the rules
-    are lmcore's own, which are greedy; `is_refused` says so.
+    A bias for an id outside the vocabulary waits for its own model. Where the engine refuses a value the rules are
+    lmcore's own; `refusal` says so.
     """
-    state = st.session_state
-    engine = state["engine"]
-    values: dict[str, Any] = {name: state[name] for name in NUMBERS}
-    values["logit_bias"] = {
-        token: amount for token, amount in bias_of(state["logit_bias"]).items() if token < vocab_size
-    }
-    values["order"] = _order(state["order"] or (), engine)
-    values["penalty_last_n"] = state["penalty_last_n"] or None
-    if engine == engines.OWN or is_refused():
-        return SamplingSettings(**values)
-    return preset(engine, **values)
+    engine = st.session_state["engine"]
+    values = _values(vocab_size)
+    if engine != engines.OWN and refusal(vocab_size) is None:
+        return preset(engine, **values)
+    values["penalty_last_n"] = values["penalty_last_n"] or None  # lmcore's own window of 0, on a page, is all
+    return SamplingSettings(**values)
+
+
+def refusal(vocab_size: int) -> str | None:
+    """Say what the chosen engine refuses, or None where it takes these knobs."""
+    engine = st.session_state["engine"]
+    if engine == engines.OWN:
+        return None
+    try:
+        preset(engine, **_values(vocab_size))
+    except Refused as refused:
+        names = {field.name: stage_titles()[stage.name] for stage in all_stages() for field in stage.fields}
+        return _("{engine} refuses {stage} {value}: it takes {allowed}.").format(
+            engine=PRESETS[engine].title,
+            stage=names[refused.field],
+            value=f"{refused.value:g}",
+            allowed=engines.allowed(refused.field, refused.allowed),
+        )
+    except ValueError:
+        return _("This engine refuses temperature 0 when sampling: use more than 0, or other rules.")
+    return None
+
+
+def _values(vocab_size: int) -> dict[str, Any]:
+    """Return the knobs as `preset` takes them; what is off is None."""
+    fields = {name: (field, value(name)) for name, field in all_fields().items() if name != "logit_bias"}
+    values = {name: field.off if number == off(name) else number for name, (field, number) in fields.items()}
+    values["penalty_last_n"] = value("penalty_last_n")
+    bias = bias_of(st.session_state["logit_bias"])
+    values["logit_bias"] = {token: amount for token, amount in bias.items() if token < vocab_size}
+    engine = st.session_state["engine"]
+    order = _order(st.session_state["order"] or (), engine)
+    if order != engines.order(engine):
+        values["order"] = order
+    return values
 
 
 def set_to(chosen: SamplingSettings) -> None:
     """Set the session's knobs to settings, as a callback of a button."""
     engine = chosen.engine if chosen.engine in engines.names() else engines.OWN
-    values = {name: getattr(chosen, name) for name in NUMBERS}
-    st.session_state.update({name: off(name) if value is None else value for name, value in values.items()})
+    given = dict(chosen.values)
+    st.session_state.update({name: _kept(name, given.get(name, off(name))) for name in numbers()})
     st.session_state["logit_bias"] = bias_text(dict(chosen.logit_bias))
     order = _order(chosen.order, engine)
     st.session_state["order"] = None if order == engines.order(engine) else order
-    st.session_state.update({"engine": engine, "penalty_last_n": chosen.penalty_last_n or 0})
-
-
-def is_refused() -> bool:
-    """Whether the chosen engine refuses to sample at this temperature."""
-    engine = st.session_state["engine"]
-    refuses = engine != engines.OWN and ENGINES[engine].rules.zero_temperature == "error"
-    return refuses and st.session_state["temperature"] == 0
+    st.session_state["engine"] = engine
 
 
 def for_lab(vocab_size: int) -> dict[str, Any]:
@@ -100,8 +140,7 @@ def for_lab(vocab_size: int) -> dict[str, Any]:
     bias = {token: amount for token, amount in bias_of(state["logit_bias"]).items() if token < vocab_size}
     return {
         "logit_bias": _bias_for_lab(bias),
-        **{name: state[name] for name in NUMBERS},
-        "penalty_last_n": state["penalty_last_n"],
+        **{name: value(name) for name in numbers()},
         "engine": state["engine"],
         "order": list(_order(state["order"] or (), state["engine"])),
         "against": state["against"],
@@ -109,31 +148,48 @@ def for_lab(vocab_size: int) -> dict[str, Any]:
         "bars": state["bars"],
         "log": state["log_bars"],
         "token": state["token"],
+        "answers": state.get(_ANSWERS),
     }
 
 
 def take(told: Any) -> None:
-    """Take over what the lab tells; it comes from a browser, so what does not fit is left as it was."""
+    """Take over what the lab tells; it comes from a browser, so what does not fit is left as it was.
+
+    Its message is numbered, and the number goes back with the next settings: the lab lets only the answer to its
+    latest message change a control.
+    """
     if not isinstance(told, Mapping):
         return
     try:
         engine = _engine(told["engine"])
-        numbers = {name: _number(name, told[name]) for name in NUMBERS}
+        given = {name: _number(name, told.get(name, off(name))) for name in numbers()}
         bias = _bias_told(told["logit_bias"])
         order = _order(told["order"], engine)
-        SamplingSettings(**numbers, logit_bias=bias, order=order)
-        window = _window(told["penalty_last_n"])
         pinned = pinned_text(_pinned(told["pinned"])) if told.get("pinned") else ""
         against = told["against"] and _engine(told["against"])
         bars = min(max(int(told["bars"]), BARS[0]), BARS[1])
         token = None if told["token"] is None else _token_id(told["token"])
+        answers = _message(told.get("message"))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return
-    st.session_state.update(numbers)
+    st.session_state.update({name: _kept(name, number) for name, number in given.items()})
     st.session_state["logit_bias"] = bias_text(bias)
     st.session_state["order"] = None if order == engines.order(engine) else order
-    st.session_state.update({"engine": engine, "penalty_last_n": window, "against": against, "pinned": pinned})
+    st.session_state.update({"engine": engine, "against": against, "pinned": pinned, _ANSWERS: answers})
     st.session_state.update({"bars": bars, "log_bars": bool(told["log"]), "token": token})
+
+
+def _kept(name: str, number: Any) -> Any:
+    """Return a knob's value as the session keeps it: None for what is rarely used and off."""
+    return None if name not in COMMON and number == off(name) else number
+
+
+def _message(told: Any) -> list[Any] | None:
+    """Return the lab's name for itself and the number of its message."""
+    if told is None:
+        return None
+    lab, number = told
+    return [str(lab)[:40], int(number)]
 
 
 def given(chosen: SamplingSettings) -> dict[str, Any]:
@@ -142,14 +198,14 @@ def given(chosen: SamplingSettings) -> dict[str, Any]:
     >>> given(SamplingSettings(top_k=3, temperature=0.8))
     {'temperature': 0.8, 'top_k': 3}
     """
-    values = {name: getattr(chosen, name) for name in STAGES if getattr(chosen, name) != OFF[name]}
+    values = dict(given_fields(chosen))
     if "logit_bias" in values:
         values["logit_bias"] = {
             token: amount if math.isfinite(amount) else Ban(amount) for token, amount in values["logit_bias"]
         }
-    if chosen.penalty_last_n is not None and any("penalty" in name for name in values):
-        values["penalty_last_n"] = chosen.penalty_last_n
-    if chosen.order != STAGES:
+    if not any("penalty" in name and name != "penalty_last_n" for name in values):
+        values.pop("penalty_last_n", None)
+    if chosen.order != SamplingSettings().order:
         values["order"] = chosen.order
     if chosen.rules != Rules():
         values["rules"] = Expression(f"lmcore.preset({chosen.engine!r}).rules")
@@ -168,18 +224,18 @@ def bias_of(text: str) -> dict[int, float]:
 
 
 def bias_text(bias: Mapping[int, float]) -> str:
-    """Write a logit bias for the address.
+    """Write a logit bias for the address, with every digit.
 
-    >>> bias_text({7: -2.0, 12: 1.5})
-    '7:-2,12:1.5'
+    >>> bias_text({7: -2.0, 12: 1.5, 13: 1 / 3})
+    '7:-2,12:1.5,13:0.3333333333333333'
     """
-    return ",".join(f"{token}:{amount:.12g}" for token, amount in sorted(bias.items()))
+    return ",".join(f"{token}:{repr(float(amount)).removesuffix('.0')}" for token, amount in sorted(bias.items()))
 
 
 def pinned_text(pinned: Mapping[str, Any]) -> str:
     """Write pinned settings for the address: those that are not off, as JSON."""
     engine = pinned["engine"]
-    usual = {**{name: off(name) for name in NUMBERS}, "penalty_last_n": 0, "logit_bias": {}, "engine": engines.OWN}
+    usual = {**{name: off(name) for name in numbers()}, "logit_bias": {}, "engine": engines.OWN}
     usual["order"] = list(engines.order(engine))
     told = {name: value for name, value in pinned.items() if value != usual[name]}
     return json.dumps(told or {"engine": engine}, separators=(",", ":"))
@@ -188,17 +244,11 @@ def pinned_text(pinned: Mapping[str, Any]) -> str:
 def _pinned(given: Mapping[str, Any]) -> dict[str, Any]:
     """Complete pinned settings, from the address or the lab, as the lab's scripts name them."""
     engine = _engine(given.get("engine", engines.OWN))
-    numbers = {name: _number(name, given.get(name, off(name))) for name in NUMBERS}
-    bias = _bias_told(given.get("logit_bias", {}))
-    order = _order(given.get("order", ()), engine)
-    SamplingSettings(**numbers, logit_bias=bias, order=order)
-    window = _window(given.get("penalty_last_n", 0))
     return {
-        **numbers,
-        "logit_bias": _bias_for_lab(bias),
+        **{name: _number(name, given.get(name, off(name))) for name in numbers()},
+        "logit_bias": _bias_for_lab(_bias_told(given.get("logit_bias", {}))),
         "engine": engine,
-        "order": list(order),
-        "penalty_last_n": window,
+        "order": list(_order(given.get("order", ()), engine)),
     }
 
 
@@ -217,22 +267,21 @@ def _bias_for_lab(bias: Mapping[int, float]) -> dict[str, float | str]:
     return {str(token): amount if math.isfinite(amount) else "-inf" for token, amount in bias.items()}
 
 
-def _number(name: str, value: Any) -> float | int:
-    number = int(value) if name in WHOLE else float(value)
-    SamplingSettings(**{name: number})
-    return number
+def _number(name: str, value: Any) -> Any:
+    """Return a knob's value, from the address or the lab, as a slider holds it."""
+    field = all_fields()[name]
+    if isinstance(field, Ids):
+        ids = value.split(",") if isinstance(value, str) else value
+        return list(field.check([_token_id(token) for token in ids if token != ""]))
+    number = int(value) if field.whole else float(value)
+    checked = field.check(number)
+    return off(name) if checked is None else checked
 
 
 def _engine(name: Any) -> str:
     if name not in engines.names():
         raise ValueError(f"engine is {name!r}; it must be one of {', '.join(engines.names())}.")
     return name
-
-
-def _window(value: Any) -> int:
-    n = int(value)  # 0 is all of them
-    SamplingSettings(penalty_last_n=n)
-    return n
 
 
 def _order(names: Iterable[str], engine: str) -> tuple[str, ...]:

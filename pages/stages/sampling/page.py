@@ -9,6 +9,7 @@ import streamlit as st
 import torch
 
 import lmcore
+from lmcore import Reshaped, SamplingSettings
 from pages.common import engines, link, page
 from pages.common.text import _
 from pages.live.sampling_lab import sampling_lab
@@ -34,12 +35,14 @@ def show() -> None:
     source = replace(source, history=edited.history, history_code=edited.code)
     vocab_size = len(source.logits)
     settings = knobs.settings(vocab_size)
+    result = _reshaped(source, settings)
     sampling_lab(
         source.logits,
         source.token,
         knobs.for_lab(vocab_size),
         key="sampling_lab",
         history=source.history,
+        result=result,
         on_settings=knobs.take,
     )
     page.equation(
@@ -51,12 +54,10 @@ def show() -> None:
     if served is None and st.session_state["source"] == "worked":
         worked.show()
 
-    if knobs.is_refused():
-        st.info(_("This engine refuses temperature 0 when sampling: use more than 0, or other rules."))
+    if (refusal := knobs.refusal(vocab_size)) is not None:
+        st.info(refusal)
         link.stop()
-    try:
-        result = lmcore.reshape(torch.from_numpy(source.logits), settings, source.history)
-    except ValueError:
+    if result is None:
         st.info(_("These penalties and biases leave no token, or overflow: use smaller ones."))
         link.stop()
     st.subheader(_("The numbers"), anchor=False)
@@ -67,6 +68,14 @@ def show() -> None:
     drawing.show(source, result)
     presets.show(source, result)
     page.snippet(tables.snippet(source, settings))
+
+
+def _reshaped(source: sources.Source, settings: SamplingSettings) -> Reshaped | None:
+    """Return what the settings make of the logits; None where they leave no token, or overflow."""
+    try:
+        return lmcore.reshape(torch.from_numpy(source.logits), settings, source.history)
+    except ValueError:
+        return None
 
 
 page.header(

@@ -11,9 +11,8 @@ import torch
 
 import lmcore
 from lmcore import Reshaped, SamplingSettings
-from lmcore.sampling import ENGINES
+from lmcore.sampling import PRESETS
 from pages.common.text import _, visible
-from pages.live.sampling_lab import engines
 from pages.live.sampling_lab.labels import stage_titles
 from pages.stages.sampling import knobs
 from pages.stages.sampling.sources import Source
@@ -73,7 +72,7 @@ def as_json(frame: pd.DataFrame, settings: SamplingSettings, result: Reshaped) -
 
 def snippet(source: Source, settings: SamplingSettings) -> str:
     """Return Python that gives the lab's numbers."""
-    if settings.engine in ENGINES:
+    if settings.engine in PRESETS:
         call = f"lmcore.preset({settings.engine!r}, {_overrides(settings)})"
     else:
         call = f"lmcore.SamplingSettings({', '.join(f'{n}={v!r}' for n, v in knobs.given(settings).items())})"
@@ -97,7 +96,7 @@ def _overrides(settings: SamplingSettings) -> str:
     """Return the arguments of a preset: what is set, and None for each default of the engine that is off here."""
     given = knobs.given(settings)
     given.pop("rules", None)
-    if settings.order == engines.order(settings.engine):
-        del given["order"]
-    defaults = {name: None for name in ENGINES[settings.engine].defaults if name not in given}
+    if settings.order == PRESETS[settings.engine].order:
+        given.pop("order", None)
+    defaults = {n: None for n in PRESETS[settings.engine].defaults if n not in given and not n.endswith("last_n")}
     return ", ".join(f"{name}={value!r}" for name, value in {**given, **defaults}.items())

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import lmcore
-from lmcore.sampling import ENGINES, History, preset, reshape
+from lmcore.sampling import PRESETS, History, preset, reshape
 from tests.browser.conftest import OpenPage, settle
 from tests.browser.sampling.page import (
     MODEL,
@@ -62,7 +62,7 @@ def test_choosing_an_engine_and_dragging_shows_what_the_engine_does(open_page: O
     select = page.get_by_role("combobox", name="Rules of")
     select.select_option(engine)
     expect_query(page, engine=engine)
-    off = dict.fromkeys(ENGINES[engine].defaults)
+    off = dict.fromkeys(PRESETS[engine].defaults)
 
     def expected(**knobs: float) -> Any:
         lm = lmcore.load(MODEL)
@@ -71,7 +71,7 @@ def test_choosing_an_engine_and_dragging_shows_what_the_engine_does(open_page: O
         return reshape(lm(ids)[-1], preset(engine, **{**off, **told}), History(prompt=ids))
 
     assert_rows_are(page, expected())
-    has_typical = "typical_p" in ENGINES[engine].order
+    has_typical = "typical_p" in PRESETS[engine].order
     expect(page.locator("[data-stage=typical_p]")).to_have_class(re.compile("stage$" if has_typical else "lacks"))
     slider = page.get_by_role("slider", name="Top-p", exact=True)
     slider.focus()
@@ -94,7 +94,7 @@ def test_choosing_an_engine_and_dragging_shows_what_the_engine_does(open_page: O
 
 def test_no_stage_of_an_engines_defaults_is_hidden(open_page: OpenPage) -> None:
     page = open_lab(open_page)
-    for name in ENGINES:
+    for name in PRESETS:
         page.get_by_role("combobox", name="Rules of").select_option(name)
         page.get_by_role("button", name="Its defaults").click()
         settings = preset(name)
@@ -112,7 +112,7 @@ def test_two_engines_stand_side_by_side_under_the_same_knobs_while_dragging(open
     ids = lm.tokenizer.encode(PROMPT).ids
 
     def reshaped(engine: str, **knobs: float) -> Any:
-        off = dict.fromkeys(ENGINES[engine].defaults)
+        off = dict.fromkeys(PRESETS[engine].defaults)
         told = {"temperature": 2, "top_k": 9, "top_p": 0.8, **knobs}
         return reshape(lm(ids)[-1], preset(engine, **{**off, **told}), History(prompt=ids))
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import lmcore
-from lmcore.sampling import ENGINES, STAGES, SamplingSettings, reshape
+from lmcore.sampling import PRESETS, STAGES, SamplingSettings, reshape
 from tests.browser.conftest import PASTE, OpenPage, Server, as_app, settle
 from tests.browser.sampling.page import (
     MODEL,
@@ -76,10 +76,10 @@ import numpy as np
 import streamlit as st
 from lmcore.sampling import STAGES
 from pages.live.sampling_lab import sampling_lab
-from pages.stages.sampling.knobs import NUMBERS, off
+from pages.stages.sampling.knobs import numbers, off
 
-start = {"logit_bias": {}, **{name: off(name) for name in NUMBERS}, "order": list(STAGES)}
-start |= {"engine": "lmcore", "penalty_last_n": 0, "against": ""}
+start = {"logit_bias": {}, **{name: off(name) for name in numbers()}, "order": list(STAGES)}
+start |= {"engine": "lmcore", "against": "", "pinned": None}
 st.session_state.setdefault("told", {**start, "bars": 20, "log": False, "token": None})
 logits = np.random.default_rng(1).normal(0, 3, 50_257).astype(np.float32)
 told = st.session_state["told"]
@@ -244,7 +244,7 @@ def test_300_000_lines_are_pasted_and_the_page_stays_responsive(open_page: OpenP
 def test_labels_of_the_lab_are_translated(open_page: OpenPage) -> None:
     page = open_lab(open_page, lang="zh", temperature="0.8")
     text = page.locator(".lab").inner_text()
-    names = {word for engine in ENGINES.values() for word in re.findall(r"[A-Za-z]{4,}", engine.title)} - {"assumed"}
+    names = {word for engine in PRESETS.values() for word in re.findall(r"[A-Za-z]{4,}", engine.title)} - {"assumed"}
     tokens = set(re.findall(r"[A-Za-z]{4,}", json.dumps(rows(page, 20), ensure_ascii=False)))
     found = set(re.findall(r"[A-Za-z]{4,}", text)) - {"logit", "lmcore"} - names - tokens
     assert found <= {"API", "assumed"}  # an engine's name

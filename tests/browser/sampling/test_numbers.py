@@ -15,8 +15,10 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Error, Page
 
-from lmcore.sampling import ENGINES, STAGES, History, Rules, SamplingSettings, preset, reshape
+from lmcore.sampling import PRESETS, STAGES, History, Rules, SamplingSettings, preset, reshape
+from lmcore.sampling.presets import Refused
 from pages.live.sampling_lab import engines
+from pages.live.sampling_lab.generated import KERNELS
 from tests.browser.scripts import open_scripts
 
 HISTORY = History(prompt=[0, 1, 1], generated=[2, 1])
@@ -33,10 +35,19 @@ VALUES: dict[str, list[Any]] = {
     "presence_penalty": [0.5, -1],
     "frequency_penalty": [0.5, -0.3],
     "logit_bias": [{1: 2.5, 0: -1}, {2: -math.inf, 0: 1}],
+    "dynatemp_range": [0.5, 1.5],
+    "smoothing_factor": [0.2, 1.5],
+    "smoothing_curve": [1.7, 4.5],
+    "top_h": [0.3, 0.8],
+    "top_a": [0.2, 0.9],
+    "min_k": [0.5, 3.0, 40.0],
+    "p_less": [1, 2],
 }
 RUN = """([name, settings, history]) => {
   const engine = lab.engines[name];
   const used = lab.under(engine, {...lab.OFF, order: engine.order, ...settings});
+  const limit = lab.refusal(engine, used);
+  if (limit) return { refused: limit.field };
   lab.history ??= history; // the same object each time: else nothing of the last result is taken over
   const result = lab.reshape(lab.ranked, used, lab.history, lab.last);
   lab.last = result;
@@ -110,7 +121,13 @@ def compare(page: Page, logits: np.ndarray, settings: dict[str, Any], engine: st
     if engine == engines.OWN:
         chosen = SamplingSettings(**settings)
     else:
-        chosen = preset(engine, **{**dict.fromkeys(ENGINES[engine].defaults), **settings})
+        if PRESETS[engine].penalty_window:  # nothing said is a window of 0, which some engines read as none
+            settings = {"penalty_last_n": 10**6, **settings}
+        try:
+            chosen = preset(engine, **{**dict.fromkeys(PRESETS[engine].defaults), **settings})
+        except Refused as refused:
+            assert page.evaluate(RUN, [engine, settings, HISTORY._asdict()]) == {"refused": refused.field}
+            return
     told = dict(settings)
     if "logit_bias" in told:
         told["logit_bias"] = {str(k): v if math.isfinite(v) else "-inf" for k, v in told["logit_bias"].items()}
@@ -165,7 +182,7 @@ def is_comparable(name: str, logits: np.ndarray, settings: dict[str, Any]) -> bo
     return not edits or (len(logits) > 2 and name != "large")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", PRESETS)
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_each_engines_rules_give_what_its_preset_gives(module_page: Page, name: str, engine: str) -> None:
     logits, combinations = VOCABULARIES[name]
@@ -176,7 +193,7 @@ def test_each_engines_rules_give_what_its_preset_gives(module_page: Page, name: 
         refused = settings.get("temperature") == 0 and engine == "transformers"
         if is_comparable(name, logits, settings) and not refused:
             compare(module_page, logits, settings, engine)
-            if "penalty" in str(settings) and ENGINES[engine].penalty_window:
+            if "penalty" in str(settings) and PRESETS[engine].penalty_window:
                 compare(module_page, logits, {**settings, "penalty_last_n": 2}, engine)
             compared += 1
     assert compared > 25
@@ -242,3 +259,7 @@ def test_an_edit_that_leaves_no_token_is_an_error(module_page: Page) -> None:
         module_page.evaluate(
             "lab.reshape(lab.ranked, {...lab.OFF, order: Object.keys(lab.OFF), logit_bias: {0: '-inf'}})"
         )
+
+
+def test_the_stages_that_the_page_takes_for_the_browsers_are_those_it_has(module_page: Page) -> None:
+    assert set(module_page.evaluate("Object.keys(lab.KERNELS)")) == KERNELS

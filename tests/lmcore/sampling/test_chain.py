@@ -128,7 +128,7 @@ def test_bad_logits_are_refused_in_a_sentence(logits, message):
 
 def test_the_package_knows_nothing_of_models_text_or_pages():
     imported = set()
-    for file in Path(lmcore.sampling.__file__).parent.glob("*.py"):
+    for file in Path(lmcore.sampling.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 imported |= {alias.name for alias in node.names}

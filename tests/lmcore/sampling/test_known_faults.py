@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmcore.sampling import ENGINES, SamplingSettings, draw, draws, new_generator, preset, reshape
+from lmcore.sampling import PRESETS, SamplingSettings, draw, draws, new_generator, preset, reshape
 
 from . import oracles
 
@@ -49,7 +49,7 @@ def test_temperature_zero_is_greedy_said_so_and_warns_of_nothing():
     assert result.steps[0].note == "temperature 0 is greedy: the most probable token is kept"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", PRESETS)
 def test_k_larger_than_the_vocabulary_is_clamped_and_said_so(engine):
     result = reshape(oracles.WORKED, preset(engine, top_k=500, top_p=1, temperature=1, min_p=0, repetition_penalty=1))
     np.testing.assert_allclose(result.probs.numpy(), oracles.softmax(oracles.WORKED), atol=1e-15)
@@ -58,15 +58,16 @@ def test_k_larger_than_the_vocabulary_is_clamped_and_said_so(engine):
 
 
 def test_ties_at_the_kth_follow_the_presets_rule():
+    engines = ("transformers", "vllm", "sglang", "llama.cpp", "ollama", "exllamav2")
     kept = {
         engine: reshape([1, 2, 2, 2, 3], preset(engine, top_k=3, top_p=1, min_p=0)).kept_ids.tolist()
-        for engine in ENGINES
-        if engine != "openai"
+        for engine in engines
     }
     every, exactly = [1, 2, 3, 4], [1, 2, 4]
     assert kept == {
         "transformers": every,
         "vllm": every,
+        "sglang": every,
         "llama.cpp": exactly,
         "ollama": exactly,
         "exllamav2": exactly,
@@ -122,7 +123,7 @@ def test_tokens_are_told_apart_by_id():
 
 @pytest.mark.parametrize("logits", [[3.0], [0.0, -0.0], [1e30, 1e30, -1e30], [-1e30] * 3])
 def test_extreme_logits_under_every_engine(logits):
-    for engine in ENGINES:
+    for engine in PRESETS:
         probs = reshape(logits, preset(engine), history=[0]).probs
         assert probs.sum().item() == pytest.approx(1) and torch.isfinite(probs).all()
 

@@ -1,24 +1,29 @@
 """Engine presets: order, defaults, what is off, what is ignored."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
+import torch
 
-from lmcore.sampling import ENGINES, STAGES, History, SamplingSettings, preset, reshape
+from lmcore.sampling import ENGINES, PRESETS, STAGES, Engine, History, Preset, SamplingSettings, preset, reshape
+from lmcore.sampling.presets import Refused
 
 from . import oracles
 
 
-def test_there_are_six_engines_and_each_says_what_it_does_and_how_that_is_known():
-    assert list(ENGINES) == ["transformers", "vllm", "llama.cpp", "ollama", "exllamav2", "openai"]
-    for name, engine in ENGINES.items():
+def test_each_engine_says_what_it_does_how_that_is_known_and_when():
+    assert (ENGINES, Engine) == (PRESETS, Preset)  # their old names
+    assert {"transformers", "vllm", "sglang", "llama.cpp", "ollama", "ollama-v1", "openai"} < set(PRESETS)
+    for name, engine in PRESETS.items():
+        assert engine.version and re.fullmatch(r"20\d\d-\d\d(-\d\d)?", engine.date)
         assert engine.name == name and engine.does and all(line.endswith(".") for line in engine.does)
         assert engine.source.split(":")[0] in ("run", "read", "assumed")
         assert engine.assumed == engine.source.startswith("assumed")
         assert set(engine.order) <= set(STAGES) and set(engine.defaults) <= set(engine.knobs)
         assert preset(name).engine == name
-    assert "assumed" in ENGINES["openai"].title
+    assert "assumed" in PRESETS["openai"].title
 
 
 @pytest.mark.parametrize(
@@ -27,7 +32,12 @@ def test_there_are_six_engines_and_each_says_what_it_does_and_how_that_is_known(
         ("transformers", {"top_k": 50}),
         ("vllm", {}),
         ("llama.cpp", {"top_k": 40, "top_p": 0.95, "min_p": 0.05, "temperature": 0.8}),
-        ("ollama", {"repetition_penalty": 1.1, "top_k": 40, "top_p": 0.9, "temperature": 0.8}),
+        ("ollama", {"top_k": 40, "top_p": 0.9, "temperature": 0.8}),  # its repeat penalty is 1.0 since 2026-08-11
+        ("ollama-v1", {"top_k": 40}),
+        ("sglang", {}),
+        ("exllamav3", {"min_p": 0.08, "temperature": 0.8}),
+        ("koboldcpp", {"top_k": 100, "top_p": 0.9, "temperature": 0.7}),
+        ("text-generation-webui", {"top_p": 0.95}),
         ("exllamav2", {"repetition_penalty": 1.025, "temperature": 0.8, "top_k": 50, "top_p": 0.8}),
         ("openai", {}),
     ],
@@ -55,7 +65,7 @@ def test_each_engines_way_of_saying_off(name, knobs):
 
 
 def test_top_p_zero_is_off_in_exllamav2_and_one_token_elsewhere():
-    for name in ENGINES:
+    for name in PRESETS.keys() - {"vllm", "sglang"}:  # these refuse it
         candidates = reshape(oracles.WORKED, preset(name, top_p=0.0, top_k=None, min_p=None)).candidates
         assert candidates == (5 if name == "exllamav2" else 1)
 
@@ -80,7 +90,14 @@ def test_bad_names_and_values_are_refused():
 
 @pytest.mark.parametrize(
     ("name", "temperature", "kept"),
-    [("vllm", 0, 1), ("vllm", 9e-6, 1), ("vllm", 2e-5, 3), ("exllamav2", 0.009, 1), ("exllamav2", 0.02, 3)]
+    [
+        ("vllm", 0, 1),
+        ("vllm", 9e-6, 3),
+        ("sglang", 9e-7, 1),
+        ("sglang", 2e-6, 3),
+        ("exllamav2", 0.009, 1),
+        ("exllamav2", 0.02, 3),
+    ]
     + [(name, 0, 1) for name in ("llama.cpp", "ollama", "exllamav2", "openai")],
 )
 def test_where_greedy_begins(name, temperature, kept):
@@ -142,11 +159,109 @@ def test_typical_in_exllamav2_uses_its_own_score_and_drops_the_crossing_token():
 def test_order_and_rules_can_be_overridden():
     settings = preset("transformers", top_k=3, order=("top_k",))
     assert settings.order == ("top_k",)
-    rules = dataclasses.replace(ENGINES["transformers"].rules, top_k_ties="lowest")
+    rules = dataclasses.replace(PRESETS["transformers"].rules, top_k_ties="lowest")
     assert reshape([1, 2, 2, 2, 3], preset("transformers", top_k=3, rules=rules)).candidates == 3
 
 
 def test_presets_are_equal_hashable_settings():
     assert preset("vllm", top_k=5) == preset("vllm", top_k=5)
-    assert len({preset(name) for name in ENGINES}) == 6
+    assert len({preset(name) for name in PRESETS}) == len(PRESETS)
     assert isinstance(preset("vllm"), SamplingSettings)
+
+
+@pytest.mark.parametrize(
+    ("name", "probs"),
+    [
+        *(
+            (n, [0.1555, 0.0699, 0.6971, 0.0257, 0.0518])
+            for n in ("transformers", "vllm", "sglang", "ollama-v1", "openai")
+        ),
+        ("llama.cpp", [0.1228, 0.0452, 0.8009, 0, 0.0311]),
+        *((n, [0.1268, 0.0466, 0.8266, 0, 0]) for n in ("ollama", "exllamav3")),
+        ("koboldcpp", [0.1016, 0.0324, 0.8660, 0, 0]),
+        ("text-generation-webui", [0.1596, 0.0717, 0.7155, 0, 0.0531]),
+        ("exllamav2", [0, 0, 1, 0, 0]),
+    ],
+)
+def test_what_a_silent_user_of_each_server_gets(name, probs):
+    np.testing.assert_allclose(reshape(oracles.WORKED, preset(name)).probs.numpy(), probs, atol=5e-5)
+
+
+TEMPERED, HALF = [0.2323, 0.1363, 0.6314, 0, 0], [0.2689, 0, 0.7311, 0, 0]
+UNTEMPERED = [0.1268, 0.0466, 0.8266, 0, 0]
+WORKED_KNOBS = [
+    ({"temperature": 1.5, "top_k": 3, "top_p": 0.9}, TEMPERED, ("transformers", "vllm", "sglang", "exllamav3")),
+    ({"temperature": 1.5, "top_k": 3, "top_p": 0.9}, HALF, ("llama.cpp", "ollama", "exllamav2")),
+    ({"temperature": 1.5, "top_k": 3, "top_p": 0.9}, [0.2090, 0.1226, 0.5681, 0, 0.1004], ("openai",)),
+    ({"temperature": 0.8, "top_k": 3, "top_p": 0.95}, [0.1330, 0, 0.8670, 0, 0], ("transformers",)),
+    ({"temperature": 0.8, "top_k": 3, "top_p": 0.95}, UNTEMPERED, ("llama.cpp", "sglang")),
+    ({"temperature": 0.8, "top_k": 3, "top_p": 0.95}, [0, 0.0534, 0.9466, 0, 0], ("exllamav2",)),  # a hole
+    ({"temperature": 1.5, "top_k": 3, "top_p": 0.85}, HALF, ("transformers", "vllm")),
+    ({"temperature": 1.5, "top_k": 3, "top_p": 0.85}, TEMPERED, ("sglang",)),  # jointly
+    ({"temperature": 1.5, "top_k": 3, "top_p": 0.85, "min_p": 0.01}, HALF, ("sglang",)),
+    ({"temperature": 1.5, "top_p": 0.8, "min_p": 0.2}, TEMPERED, ("transformers", "sglang")),
+    ({"temperature": 1.5, "top_p": 0.8, "min_p": 0.2}, HALF, ("vllm", "exllamav3")),
+]
+
+
+@pytest.mark.parametrize(("knobs", "probs", "names"), WORKED_KNOBS)
+def test_the_same_knobs_under_each_preset(knobs, probs, names):
+    for name in names:
+        settings = preset(name, **{**dict.fromkeys(PRESETS[name].defaults), **knobs})
+        np.testing.assert_allclose(reshape(oracles.WORKED, settings).probs.numpy(), probs, atol=6e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("vllm", "temperature", 2.1),
+        ("vllm", "top_p", 0),
+        ("vllm", "presence_penalty", 2.5),
+        ("sglang", "top_k", 0),
+        ("sglang", "top_p", 0),
+        ("openai", "temperature", 2.1),
+        ("openai", "frequency_penalty", -2.1),
+        ("llama.cpp", "penalty_last_n", -1),
+        ("ollama", "penalty_last_n", -1),
+    ],
+)
+def test_a_knob_out_of_range_is_refused_as_the_server_does(name, field, value):
+    with pytest.raises(Refused, match=f"refuses {field} = {value}") as error:
+        preset(name, **{field: value})
+    assert (error.value.preset.name, error.value.field) == (name, field)
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "seen"),
+    [
+        ("llama.cpp", 0, set()),  # off
+        ("llama.cpp", 2, {1, 2}),
+        ("ollama", 0, set()),
+        ("exllamav2", 0, set()),
+        ("exllamav2", -1, {0, 1, 2}),
+        ("text-generation-webui", 0, {0, 1, 2}),
+    ],
+)
+def test_what_a_penalty_window_means_to_each_engine(name, window, seen):
+    off = {"top_k": None, "top_p": None, "min_p": None, "temperature": 1, "repetition_penalty": 2}
+    settings = preset(name, **{**off, "penalty_last_n": window})
+    result = reshape([1.0] * 4, settings, History(prompt=[0, 1], generated=[2]))
+    assert set((result.probs < result.probs.max()).nonzero().squeeze(1).tolist()) == seen
+
+
+def test_a_small_temperature_is_raised_in_vllm():
+    result = reshape(oracles.WORKED, preset("vllm", temperature=0.001))
+    assert torch.equal(result.probs, reshape(oracles.WORKED, preset("vllm", temperature=0.01)).probs)
+
+
+def test_penalties_of_sglang_come_before_repetition_and_count_what_was_generated():
+    history = History(prompt=[2], generated=[0])
+    settings = preset("sglang", repetition_penalty=1.2, presence_penalty=0.5)
+    after = reshape(oracles.WORKED, settings, history).final.logits
+    np.testing.assert_allclose(after.numpy(), [(2.3 - 0.5) / 1.2, 1.5, 3.8, 0.5, 1.2], atol=1e-12)
+
+
+def test_mirostat_of_llama_cpp_leaves_the_bias_and_the_temperature():
+    settings = preset("llama.cpp", mirostat=2, temperature=1.5, logit_bias={0: 1.0})
+    assert settings.active == ("logit_bias", "temperature", "mirostat")
+    assert set(settings.ignored) == {"top_k", "top_p", "min_p"}

@@ -1,26 +1,28 @@
 """What the lab is given and what is taken of what it tells."""
 
+import base64
+import json
 import re
-from pathlib import Path
+import zlib
 
 import numpy as np
 import pytest
 
 import lmcore
-from lmcore.sampling import OFF, STAGES
+from lmcore.sampling import OFF, STAGES, registry
 from pages.live import sampling_lab
-from pages.live.sampling_lab.labels import stage_helps, stage_titles
+from pages.live.part import scripts
+from pages.live.sampling_lab.labels import stage_titles
+from pages.locale.catalogues import translations
 from pages.stages.sampling import knobs
 from tests.pages.harness import opener, parts
 
 run = opener("sampling")
 
-FOLDER = Path(sampling_lab.__file__).parent
-
 
 def test_the_lab_gets_the_logits_as_bytes_and_the_rest_apart() -> None:
     app = run(prompt="今天天气", position="0", temperature="0.5")
-    data, settings, rest = parts(app, "sampling")
+    data, settings, _result, rest = parts(app, "sampling")
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode("今天天气").ids
     logits = lm(ids)[0].numpy()
@@ -44,17 +46,55 @@ def test_what_does_not_fit_is_not_taken(told: object, monkeypatch: pytest.Monkey
 def test_what_fits_is_taken_as_the_address_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     state: dict[str, object] = {}
     monkeypatch.setattr(knobs.st, "session_state", state)
-    told = {**{name: knobs.off(name) for name in knobs.NUMBERS}, "logit_bias": {"5": 1.5}, "order": list(STAGES)}
-    told |= {"engine": "lmcore", "penalty_last_n": 3, "against": "vllm"}
+    told = {**{name: knobs.off(name) for name in knobs.numbers()}, "logit_bias": {"5": 1.5}, "order": list(STAGES)}
+    told |= {"engine": "lmcore", "penalty_last_n": 3, "against": "vllm", "message": ["lab", 4]}
     knobs.take({**told, "temperature": 0.8, "top_k": 7, "bars": 900, "log": True, "token": 12})
     assert (state["temperature"], state["top_k"], state["logit_bias"], state["order"]) == (0.8, 7, "5:1.5", None)
     assert (state["bars"], state["log_bars"], state["token"]) == (200, True, 12)
+    assert (
+        state["penalty_last_n"] == 3 and state["dry_multiplier"] is None
+    )  # what is rare and off is not in the address
+    assert state["sampling.answers"] == ["lab", 4]
+
+
+def test_a_bias_keeps_every_digit() -> None:
+    bias = {1: 1 / 3, 2: -2.0, 3: 1e-7, 4: float("-inf")}
+    assert knobs.bias_of(knobs.bias_text(bias)) == bias
+
+
+def test_every_text_of_the_declarations_is_on_the_lab_in_chinese() -> None:
+    for text in registry.texts():
+        assert translations("zh").gettext(text) != text or text.isascii() and " " not in text, text
 
 
 def test_the_scripts_know_the_stages_of_lmcore() -> None:
-    source = (FOLDER / "reshape.js").read_text(encoding="utf-8")
-    body = re.search(r"export const OFF = {(.*?)};", source, re.DOTALL).group(1)
-    off = dict(re.findall(r"(\w+): ([^,\n]+),", body))
-    assert tuple(off) == STAGES == tuple(stage_titles()) == tuple(stage_helps())
-    for name in knobs.NUMBERS:
-        assert float(off[name]) == knobs.off(name) == (OFF[name] or 0)
+    written = scripts()["sampling_lab/declared.js"].decode()
+    tables = dict(re.findall(r"export const (\w+) = (.*?);\n", written, re.DOTALL))
+    off, stages = json.loads(tables["OFF"]), json.loads(tables["STAGES"])
+    assert tuple(stages) == STAGES == tuple(stage_titles())
+    assert off.keys() == OFF.keys() and (off["top_k"], off["top_p"], off["logit_bias"]) == (0, 1, {})
+
+
+def test_a_stage_that_the_browser_cannot_compute_comes_with_its_result() -> None:
+    app = run(prompt="今天天气", temperature="0.9", dry_multiplier="0.8", xtc_probability="0.5")
+    _data, settings, told, rest = parts(app, "sampling")
+    packed = base64.b64decode(told["text"])
+    start = 8 + int.from_bytes(packed[:8], "little")
+    head = json.loads(packed[8:start])
+    lm = lmcore.load("small-world")
+    ids = lm.tokenizer.encode("今天天气").ids
+    chosen = lmcore.SamplingSettings(temperature=0.9, dry_multiplier=0.8, xtc_probability=0.5)
+    result = lmcore.reshape(lm(ids)[-1], chosen, lmcore.History(prompt=ids))
+    size = lm.config.vocab_size
+    np.testing.assert_array_equal(np.frombuffer(packed[start : start + 8 * size]), result.probs.numpy())
+    np.testing.assert_array_equal(np.frombuffer(packed[start + 8 * size :], np.int8), result.removed_by.numpy())
+    assert [step["name"] for step in head["steps"]] == ["dry", "temperature", "xtc"] and settings[
+        "xtc_probability"
+    ] == 0.5
+    assert rest["result"] == zlib.crc32(packed)
+    assert "dry_multiplier=0.8" in app.code[-1].value
+
+
+def test_nothing_is_sent_that_the_browser_computes_itself() -> None:
+    told, rest = parts(run(prompt="今天天气", temperature="0.9", top_a="0.2"), "sampling")[2:]
+    assert told["text"] == "" and rest["result"] is None

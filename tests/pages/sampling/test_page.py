@@ -9,7 +9,7 @@ from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 import lmcore
-from lmcore.sampling import ENGINES, STAGES, History, SamplingSettings, preset
+from lmcore.sampling import PRESETS, STAGES, History, SamplingSettings, preset
 from pages.figures.sampling.draws import observed_against_expected
 from pages.stages.sampling import tables, worked
 from pages.stages.sampling.sources import Source
@@ -211,15 +211,20 @@ def test_one_candidate_is_said_to_make_the_seed_void() -> None:
     assert any("the seed has no effect" in text.value for text in run(source="worked", temperature="0").text)
 
 
-def test_six_engines_side_by_side_give_the_worked_tables() -> None:
+def test_engines_side_by_side_give_the_worked_tables() -> None:
     app = run(source="worked", temperature="1.5", top_k="3", top_p="0.9", engine_a="transformers", engine_b="llama.cpp")
     table = app.table[1].value
     assert dict(zip(table.index, table["Candidates"], strict=True)) == {
         "Hugging Face transformers 5": "3",
         "vLLM v1": "3",
+        "SGLang": "3",
         "llama.cpp": "2",
-        "Ollama (GGUF models)": "2",
+        "Ollama (GGUF), /api": "2",
+        "Ollama (GGUF), /v1": "2",
         "exllamav2": "2",
+        "exllamav3": "3",
+        "koboldcpp": "2",
+        "text-generation-webui": "3",
         "OpenAI API (assumed)": "4",
     }
     assert "has no Top-k" in table.loc["OpenAI API (assumed)", "Stages, in its order"]
@@ -249,18 +254,18 @@ def test_an_engine_that_refuses_is_said_and_the_others_are_shown() -> None:
     assert table.loc["vLLM v1", "Candidates"] == "1"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", PRESETS)
 def test_the_chosen_engine_is_what_the_page_computes(engine: str) -> None:
     app = run(prompt="我喜欢", engine=engine, temperature="1.5", top_k="9", top_p="0.8", repetition_penalty="1.3")
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode("我喜欢").ids
-    off = {name: None for name in ENGINES[engine].defaults}
+    off = {name: None for name in PRESETS[engine].defaults}
     settings = preset(engine, **{**off, "temperature": 1.5, "top_k": 9, "top_p": 0.8, "repetition_penalty": 1.3})
     result = lmcore.reshape(lm(ids)[-1], settings, History(prompt=ids))
     table = table_with(app, "final")
     np.testing.assert_allclose(table["final"], 100 * result.probs[table["id"].tolist()].numpy(), atol=1e-9)
     told = parts(app, "sampling")[1]
-    assert told["engine"] == engine and told["order"][: len(ENGINES[engine].order)] == list(ENGINES[engine].order)
+    assert told["engine"] == engine and told["order"][: len(PRESETS[engine].order)] == list(PRESETS[engine].order)
 
 
 def test_an_engine_that_refuses_temperature_zero_says_so_and_no_number_is_shown() -> None:

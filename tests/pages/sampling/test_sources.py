@@ -19,29 +19,29 @@ def test_the_history_can_be_edited_and_put_back() -> None:
     lm = lmcore.load("small-world")
     ids = list(lm.tokenizer.encode("小明喜欢小红").ids)
     app.button_group(key="history.own").set_value(list(range(1, len(ids)))).run()
-    assert parts(app, "sampling")[2]["history"] == {"prompt": ids[1:], "generated": []}
+    assert parts(app, "sampling")[-1]["history"] == {"prompt": ids[1:], "generated": []}
     app.text_input(key="history.text").set_value("天气").run()
     app.button(key="history.add").click().run()
     extra = list(lm.tokenizer.encode("天气").ids)
-    assert parts(app, "sampling")[2]["history"] == {"prompt": ids[1:], "generated": extra}
+    assert parts(app, "sampling")[-1]["history"] == {"prompt": ids[1:], "generated": extra}
     result = lmcore.reshape(lm(ids)[-1], SamplingSettings(presence_penalty=2), History(ids[1:], extra))
     table = table_with(app, "final")
     np.testing.assert_allclose(table["final"], 100 * result.probs[table["id"].tolist()].numpy(), atol=1e-9)
     app.text_input(key="history.text").set_value("天气").run()
     app.button(key="history.instead").click().run()
-    assert parts(app, "sampling")[2]["history"] == {"prompt": [], "generated": extra}
+    assert parts(app, "sampling")[-1]["history"] == {"prompt": [], "generated": extra}
     app.button(key="history.reset").click().run()
-    assert parts(app, "sampling")[2]["history"] == {"prompt": ids, "generated": []}
+    assert parts(app, "sampling")[-1]["history"] == {"prompt": ids, "generated": []}
     assert not app.exception
 
 
 def test_an_edited_history_belongs_to_its_prompt_and_comes_with_a_link() -> None:
     app = run(prompt="小明喜欢小红", history_out="0,1", history_added="7")
-    assert parts(app, "sampling")[2]["history"]["generated"] == [7]
+    assert parts(app, "sampling")[-1]["history"]["generated"] == [7]
     app.session_state["prompt"] = "我喜欢"
     app.run()
     ids = list(lmcore.load("small-world").tokenizer.encode("我喜欢").ids)
-    assert parts(app, "sampling")[2]["history"] == {"prompt": ids, "generated": []}
+    assert parts(app, "sampling")[-1]["history"] == {"prompt": ids, "generated": []}
 
 
 def test_only_generated_tokens_count_where_the_engine_says_so() -> None:
@@ -57,7 +57,7 @@ def test_tokens_of_listed_sources_are_found_by_their_text() -> None:
     app = run(source="worked", repetition_penalty="1.5")
     app.text_input(key="history.text").set_value("不错x很").run()
     app.button(key="history.add").click().run()
-    assert parts(app, "sampling")[2]["history"] == {"prompt": [], "generated": [2, 0]}
+    assert parts(app, "sampling")[-1]["history"] == {"prompt": [], "generated": [2, 0]}
 
 
 def test_a_kept_step_is_a_source_with_its_settings() -> None:
@@ -76,7 +76,7 @@ def test_a_kept_step_is_a_source_with_its_settings() -> None:
     run_ = next(iter(runs.values()))
     path = run_.tree.path(run_.node)
     assert len(path) == 3
-    data, _settings, rest = parts(app, "sampling")
+    data, _settings, _result, rest = parts(app, "sampling")
     assert rest["history"] == {
         "prompt": list(run_.tree.prompt_ids),
         "generated": [node.token_id for node in path[:2]],
@@ -167,7 +167,7 @@ def test_the_page_names_bad_lines_and_needs_one_possible_token() -> None:
 
 
 def test_a_text_of_its_own_is_sent_without_rounding() -> None:
-    data, _settings, rest = parts(run(source="worked"), "sampling")
+    data, _settings, _result, rest = parts(run(source="worked"), "sampling")
     assert rest["float"] == 64
     assert np.frombuffer(data, dtype=np.float64).tolist() == list(worked.LOGITS.values())
 

@@ -1,0 +1,122 @@
+"""llama.cpp and the servers built on it: Ollama, koboldcpp."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lmcore.sampling.presets.preset import Preset, at_least_one, at_most_zero, within_zero_one
+from lmcore.sampling.rules import Rules
+from lmcore.sampling.stage import Range
+
+__all__ = ["KOBOLDCPP", "LLAMA_CPP", "OLLAMA", "OLLAMA_V1"]
+
+_RULES = Rules(typical_boundary="exceed", boundary_ulps=0.0)
+_OFF = {
+    "top_k": at_most_zero,
+    "min_p": at_most_zero,
+    "typical_p": at_least_one,
+    "top_n_sigma": at_most_zero,
+    "adaptive_target": lambda target: target < 0,
+}
+_READS = {"temperature": lambda t: max(t, 0.0), "top_p": within_zero_one, "min_p": within_zero_one}
+_DOES = (
+    "Temperature runs last: top-k, typical, top-p and min-p see the logits as they came.",
+    "Top-k keeps exactly k; which of equal tokens stay is unspecified there, the lowest ids here.",
+    "Top-p stops at the token that brings the sum to p or more; that token stays.",
+    "Typical stops once the sum is more than p; that token stays.",
+    "Penalties look at the latest 64 tokens, of the prompt and of what was generated; 0 turns them off, and a "
+    "negative number is refused.",
+    "Temperature 0 or less keeps the most probable token; the first one wins.",
+)
+
+LLAMA_CPP = Preset(
+    name="llama.cpp",
+    title="llama.cpp",
+    version="0c1e57098",
+    date="2026-10",
+    order=(
+        *("logit_bias", "repetition_penalty", "frequency_penalty", "presence_penalty", "dry", "top_n_sigma"),
+        *("top_k", "typical_p", "top_p", "min_p", "xtc", "temperature", "mirostat", "adaptive_p"),
+    ),
+    defaults={
+        **{"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05},
+        **{"penalty_last_n": 64, "dry_penalty_last_n": 64},
+    },
+    rules=_RULES,
+    does=(
+        "llama-server's defaults; a GGUF file's general.sampling keys and the start flags come before them.",
+        *_DOES,
+        "Mirostat replaces every other stage but the bias and the temperature.",
+        "DRY looks at the latest 64 tokens; its breakers are newline, colon, quote and star: give their ids.",
+        "A grammar is tried after the draw, which is not computed here.",
+    ),
+    source="read: src/llama-sampler.cpp and common/sampling.cpp; run through llama-cpp-python 0.3.36",
+    off=_OFF,
+    limits={"penalty_last_n": Range(0), "dry_penalty_last_n": Range(0)},
+    reads=_READS,
+    penalty_window=True,
+    alone={"mirostat": ("logit_bias", "temperature", "mirostat")},
+)
+OLLAMA = Preset(
+    name="ollama",
+    title="Ollama (GGUF), /api",
+    version="fb3076099",
+    date="2026-08-21",
+    order=(
+        *("repetition_penalty", "frequency_penalty", "presence_penalty"),
+        *("top_k", "typical_p", "top_p", "min_p", "temperature"),
+    ),
+    defaults={"temperature": 0.8, "top_k": 40, "top_p": 0.9, "penalty_last_n": 64},
+    rules=_RULES,
+    does=(
+        "It samples with llama.cpp under defaults of its own; the model's parameters layer comes before them.",
+        "Its repeat penalty is 1.0, off, since 2026-08-11; it was 1.1 before.",
+        *_DOES,
+        "It has no DRY, top-n-sigma, XTC or mirostat.",
+    ),
+    source="read: api/types.go, server/routes.go and llm/llama_server.go of Ollama, and llama.cpp as above",
+    off=_OFF,
+    limits={"penalty_last_n": Range(0)},
+    reads=_READS,
+    penalty_window=True,
+)
+OLLAMA_V1 = replace(
+    OLLAMA,
+    name="ollama-v1",
+    title="Ollama (GGUF), /v1",
+    defaults={"top_k": 40, "penalty_last_n": 64},
+    does=("Its OpenAI route sets temperature 1 and top-p 1 even when the request is silent.", *OLLAMA.does),
+    source="read: openai/openai.go of Ollama, and as for its other route",
+)
+KOBOLDCPP = Preset(
+    name="koboldcpp",
+    title="koboldcpp",
+    version="1.115.1",
+    date="2026-06-14",
+    order=(
+        *("logit_bias", "dry", "repetition_penalty", "presence_penalty", "top_k", "top_a", "tfs_z", "typical_p"),
+        *("top_p", "min_p", "temperature", "top_n_sigma", "xtc", "mirostat", "adaptive_p"),
+    ),
+    defaults={
+        **{"temperature": 0.7, "top_k": 100, "top_p": 0.9, "xtc_threshold": 0.2},
+        **{"penalty_last_n": 320, "dry_penalty_last_n": 320},
+    },
+    rules=_RULES,
+    does=(
+        "A chat adapter may set temperature, top-k, top-p, min-p and the repetition penalty.",
+        "Temperature runs after the filters, and top-n-sigma and XTC after the temperature.",
+        "It first keeps the 3,000 most probable tokens, which is not computed here.",
+        "Top-k keeps exactly k; which of equal tokens stay is unspecified there, the lowest ids here.",
+        "Top-p stops at the token that brings the sum to p or more; that token stays.",
+        "Penalties look at the latest 320 tokens, of the prompt and of what was generated.",
+        "It has no frequency penalty: one that is sent stands in for the presence penalty where that is absent.",
+        "DRY penalises breakers too, which is not computed here.",
+        "Mirostat runs after the penalties and the temperature, in place of the filters.",
+        "Temperature 0 or less becomes top-k 1; here it keeps the most probable of what is left.",
+    ),
+    source="read: gpttype_adapter.cpp and koboldcpp.py of koboldcpp",
+    off={**_OFF, "top_p": at_least_one, "adaptive_target": at_most_zero},
+    reads={"temperature": lambda t: max(t, 0.0), "top_p": lambda p: max(p, 0.0)},
+    penalty_window=True,
+    alone={"mirostat": ("logit_bias", "repetition_penalty", "presence_penalty", "temperature", "mirostat")},
+)

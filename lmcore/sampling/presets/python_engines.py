@@ -1,0 +1,133 @@
+"""Engines that run on PyTorch: transformers, vLLM, SGLang, text-generation-webui."""
+
+from __future__ import annotations
+
+from lmcore.sampling.presets.preset import Preset, at_least_one, at_most_zero
+from lmcore.sampling.rules import Rules
+from lmcore.sampling.stage import Range
+
+__all__ = ["SGLANG", "TRANSFORMERS", "VLLM", "WEBUI"]
+
+_OPENAI_PENALTIES = {"frequency_penalty": Range(-2, 2), "presence_penalty": Range(-2, 2)}
+_UP_TO_ONE = Range(0, 1, low_open=True)
+
+TRANSFORMERS = Preset(
+    name="transformers",
+    title="Hugging Face transformers 5",
+    version="5.24.0",
+    date="2026-11",
+    order=(
+        *("logit_bias", "repetition_penalty", "temperature", "top_h", "top_k", "top_p", "min_p"),
+        *("typical_p", "epsilon_cutoff", "eta_cutoff"),
+    ),
+    defaults={"top_k": 50},
+    rules=Rules(
+        top_k_ties="all", top_p_ties="highest", typical_ties="all", zero_temperature="error", boundary_ulps=0.0
+    ),
+    does=(
+        "It is greedy unless do_sample asks it to sample; these are its defaults when it samples.",
+        "What the model's generation_config.json says comes before these defaults.",
+        "Top-k is 50 unless set.",
+        "The repetition penalty counts the prompt and what was generated.",
+        "Temperature runs before the filters, each of which sees what the one before left, renormalised.",
+        "Top-H looks at the 100 most probable tokens.",
+        "Top-k keeps every token equal to the k-th, so more than k can stay.",
+        "Top-p removes by rising probability while the sum is at most 1 - p; the crossing token stays.",
+        "Which of equal tokens stay at the top-p boundary is unspecified there; the higher ids here, as it sorts in "
+        "rising order.",
+        "Typical keeps every token as typical as the last.",
+        "Temperature 0 is an error when sampling; its server, transformers serve, turns sampling off.",
+        "It has no presence or frequency penalty.",
+    ),
+    source="run: the logits processors of transformers 5.24",
+    off={"top_p": at_least_one},
+)
+VLLM = Preset(
+    name="vllm",
+    title="vLLM v1",
+    version="0.33.0",
+    date="2026-11-02",
+    order=(
+        *("logit_bias", "repetition_penalty", "frequency_penalty", "presence_penalty", "temperature"),
+        *("min_p", "top_k", "top_p"),
+    ),
+    rules=Rules(
+        top_k_ties="all",
+        top_k_beyond_vocab="off",
+        top_p_ties="highest",
+        additive_penalties_count="generated",
+        least_temperature=0.01,
+        boundary_ulps=0.0,
+    ),
+    does=(
+        "What the model's generation_config.json says comes before its defaults, unless --generation-config vllm.",
+        "Min-p runs before top-k and top-p.",
+        "The repetition penalty counts the prompt and what was generated; presence and frequency count only what was "
+        "generated.",
+        "Top-k keeps every token equal to the k-th on the CPU; its Triton kernel keeps exactly k.",
+        "Top-p removes by rising probability while the sum is at most 1 - p; the crossing token stays, and of equal "
+        "ones the higher ids. On CUDA without a seed FlashInfer keeps equal ones together.",
+        "Temperature 0 is greedy; one above 0 and below 0.01 becomes 0.01; one above 2 is refused.",
+        "Top-p 0 is refused, and so are presence and frequency outside -2 to 2.",
+    ),
+    source="read: sampling_params.py, v1/worker/gpu/sample and v1/sample/ops of vLLM",
+    off={"top_k": lambda k: k in (0, -1)},
+    limits={"temperature": Range(0, 2), "top_p": _UP_TO_ONE, "min_p": Range(0, 1), **_OPENAI_PENALTIES},
+)
+SGLANG = Preset(
+    name="sglang",
+    title="SGLang",
+    version="0.5.23",
+    date="2026-10",
+    order=(
+        *("frequency_penalty", "presence_penalty", "repetition_penalty", "logit_bias", "temperature"),
+        *("top_k", "top_p", "min_p"),
+    ),
+    rules=Rules(
+        top_k_ties="all",
+        top_k_beyond_vocab="off",
+        top_p_ties="all",
+        top_p_joint=True,
+        repetition_penalty_counts="generated",
+        additive_penalties_count="generated",
+        greedy_below=1e-6,
+        boundary_ulps=0.0,
+    ),
+    does=(
+        "What the model's generation_config.json says comes before its defaults, unless --sampling-defaults openai.",
+        "Top-k and top-p are applied jointly: top-p looks at the whole vocabulary. With min-p on, or with "
+        "speculation, top-p looks at what top-k left.",
+        "Every penalty counts only what was generated; presence and frequency come before repetition, as with its "
+        "overlap scheduling.",
+        "Top-p keeps a token while the mass above it is less than p, so that equal ones stay together (FlashInfer); "
+        "its PyTorch backend keeps one more at equality.",
+        "A temperature below 0.000001 is greedy.",
+        "Top-k 0 and top-p 0 are refused; top-k -1 is off. Presence and frequency go from -2 to 2.",
+    ),
+    source="read: srt/layers/sampler.py, srt/sampling and entrypoints/openai/protocol.py of SGLang",
+    off={"top_k": lambda k: k == -1},
+    limits={"top_k": Range(1), "top_p": _UP_TO_ONE, "min_p": Range(0, 1), **_OPENAI_PENALTIES},
+)
+WEBUI = Preset(
+    name="text-generation-webui",
+    title="text-generation-webui",
+    version="1dcde41d0",
+    date="2026-05-03",
+    order=(
+        *("logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty", "dry", "top_n_sigma"),
+        *("temperature", "smoothing_factor", "top_k", "top_p", "typical_p", "epsilon_cutoff", "eta_cutoff"),
+        *("tfs_z", "top_a", "min_p", "adaptive_p", "mirostat", "xtc"),
+    ),
+    defaults={"top_p": 0.95, "penalty_last_n": 1024, "dry_penalty_last_n": 1024},
+    rules=Rules(top_k_ties="all", top_p_ties="highest", typical_ties="all", boundary_ulps=0.0),
+    does=(
+        "Temperature runs before the filters, also when llama.cpp computes: it sends its order along.",
+        "Penalties and DRY look at the latest 1,024 tokens; 0 is all of them.",
+        "Rules at the boundaries are those of its loader; here those of its transformers loader.",
+        "That loader's top-n-sigma divides by V - 1; here by the number of candidates.",
+        "Temperature 0 is an error in its transformers loader and the most probable token in the others.",
+    ),
+    source="read: modules/presets.py, shared.py, api/typing.py and sampler_hijack.py of text-generation-webui",
+    off={"top_k": at_most_zero, "top_p": at_least_one, "penalty_last_n": at_most_zero},
+    penalty_window=True,
+)
