@@ -40,13 +40,8 @@ def show(source: Source, here: Reshaped) -> None:
     with left:
         first = widgets.select("engine_a", _("Compare"), names, names[0], format_func=titles.__getitem__)
     with right:
-        second = widgets.select(
-            "engine_b",
-            _("with"),
-            names,
-            "llama.cpp" if "llama.cpp" in names else names[1],
-            format_func=titles.__getitem__,
-        )
+        usual = "llama.cpp" if "llama.cpp" in names else names[1]
+        second = widgets.select("engine_b", _("with"), names, usual, format_func=titles.__getitem__)
     _compare(source, results[first], results[second], titles[first], titles[second])
 
 

@@ -1,18 +1,30 @@
-"""Read logits that a reader typed or pasted: `token: value` lines, a bare list, CSV or JSON."""
+"""Read logits that a reader typed, pasted or opened: `token: value` lines, a bare list, CSV, JSON, a server's answer.
+
+What a server answers are log-probabilities, often of a few tokens only: then the probability of all others is known
+too, and is kept as one entry. A log-probability of -9999 or less is how servers write an impossible token.
+"""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 _SEPARATORS = re.compile(r"[\s,;，；]+")
 _JSON_LINE = re.compile(r'^ *"([^"]*)" *: *(-?(?:\d[^\s,]*|Infinity)) *,? *$', re.MULTILINE)  # "token": value,
-_JSON_FIELDS = ("logit", "logits", "value", "score", "logprob", "log_prob")  # logits but for what is added to all
+_LOGITS = ("logit", "logits", "value", "score")
+_LOG_PROBS = ("logprob", "log_prob", "log_probability", "lnp", "ln p")
+_PROBS = ("prob", "probability", "p")
+_TEXTS = ("token", "text", "tok_str", "decoded_token", "token_str")
+_IDS = ("token_id", "id", "tok")
+_ANSWERS = ("top_logprobs", "top_probs", "probs")  # where servers list the most probable tokens of a position
+_IMPOSSIBLE = -9999.0
+MAX_ID = 2**21
 
 
 @dataclass
@@ -20,32 +32,44 @@ class OwnLogits:
     """What was read.
 
     Attributes:
-        tokens: the text of each token, by id; texts may repeat. A bare number's text is its place in the list.
+        tokens: the text of each token; texts may repeat. None where only a number or an id is known.
         logits: one number for each token; -inf is an impossible token.
+        ids: the id of each token, where every one of them came with its own; else empty.
         problems: (number from 1, its text) of every line, or entry of JSON, that could not be read.
         from_json: whether it was JSON as a whole, whose entries are numbered, not lines.
+        are_log_probs: whether the numbers are log-probabilities by the name of their field.
     """
 
-    tokens: list[str] = field(default_factory=list)
+    tokens: list[str | None] = field(default_factory=list)
     logits: list[float] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
     from_json: bool = field(default=False, repr=False)
+    are_log_probs: bool = field(default=False, repr=False)
 
     def add(self, token: str | None, logit: float) -> None:
-        """Append one token; its id is its place."""
-        self.tokens.append(str(len(self.tokens)) if token is None else token)
+        """Append one token."""
+        self.tokens.append(token)
         self.logits.append(logit)
+
+    @property
+    def untold(self) -> float:
+        """The probability of all tokens that are not listed, where the numbers are log-probabilities; else 0."""
+        told = sum(math.exp(logit) for logit in self.logits) if self.are_log_probs else 1.0
+        return 1 - told if told < 1 - 1e-6 else 0.0
 
 
 def read(text: str) -> OwnLogits:
     """Read logits in whichever form they are in; a line that does not parse is noted and the rest is kept.
 
     >>> read("很: 2.3\\n好: x\\n不错: 3.8")
-    OwnLogits(tokens=['很', '不错'], logits=[2.3, 3.8], problems=[(2, '好: x')])
+    OwnLogits(tokens=['很', '不错'], logits=[2.3, 3.8], ids=[], problems=[(2, '好: x')])
     >>> read("2.3, 1.5, 3.8").logits
     [2.3, 1.5, 3.8]
     >>> read('{"a": 1, "b": 0.5}').tokens
     ['a', 'b']
+    >>> round(read('{"top_logprobs": [{"token": "Paris", "logprob": -0.1}]}').untold, 3)
+    0.095
     """
     text = text.strip("\ufeff")
     found = OwnLogits()
@@ -58,10 +82,36 @@ def read(text: str) -> OwnLogits:
         else:
             found.from_json = True
             _read_json(values, found)
-            return found
+            return _checked(found)
+    rows = _table(text)
+    if rows is not None:
+        for number, row in enumerate(rows, start=2):
+            if any(row.values()):
+                _read_entry(number, row, ",".join(str(value) for value in row.values()), found)
+        return _checked(found)
     for number, line in enumerate(text.splitlines(), start=1):
         _read_line(number, line.strip(), found)
     return found
+
+
+def _checked(found: OwnLogits) -> OwnLogits:
+    """Keep ids only where each token has one of its own; take log-probabilities for what they are."""
+    if len(found.ids) < len(found.logits) or len(set(found.ids)) < len(found.ids) or max(found.ids, default=0) > MAX_ID:
+        found.ids = []
+    if found.are_log_probs:
+        found.logits = [-math.inf if logit <= _IMPOSSIBLE else logit for logit in found.logits]
+        found.are_log_probs = sum(map(math.exp, found.logits)) <= 1 + 1e-3
+    return found
+
+
+def _table(text: str) -> list[dict[str, Any]] | None:
+    """Return the rows of CSV with a header that names its columns; None for anything else."""
+    first, _newline, rest = text.partition("\n")
+    for delimiter in (",", "\t", ";"):
+        names = [name.strip().strip('"').lower() for name in first.split(delimiter)]
+        if rest and len(names) > 1 and {*names} & {*_LOGITS, *_LOG_PROBS, *_PROBS} and {*names} & {*_TEXTS, *_IDS}:
+            return list(csv.DictReader(io.StringIO(rest), fieldnames=names, delimiter=delimiter, restval=""))
+    return None
 
 
 def _read_line(number: int, line: str, found: OwnLogits) -> None:
@@ -71,7 +121,7 @@ def _read_line(number: int, line: str, found: OwnLogits) -> None:
         values = [_logit(part) for part in _SEPARATORS.split(line) if part]
         if values and None not in values:
             for value in values:
-                found.add(None, value)
+                found.add(None, value or 0.0)
             return
     for token, text in _pairs(line):
         value = _logit(text)
@@ -110,17 +160,55 @@ def _logit(value: Any) -> float | None:
 
 
 def _read_json(values: Any, found: OwnLogits) -> None:
-    """Read {"token": value}, [value, ...], [["token", value], ...] or [{"token": ..., "logit": ...}, ...]."""
-    items = list(values.items()) if isinstance(values, dict) else values
+    """Read {"token": value}, [value, ...], [["token", value], ...], [{"token": ..., "logit": ...}, ...], an answer."""
+    answer = _in_answer(values)
+    if answer is not None:
+        found.are_log_probs = isinstance(answer, dict)  # the older form: {"token": log-probability}
+        values = answer
+    items = list(values.items()) if isinstance(values, dict) else values if isinstance(values, list) else [values]
     for number, item in enumerate(items, start=1):
-        token, value = None, item
-        if isinstance(item, (list, tuple)) and len(item) == 2:
-            token, value = item
-        elif isinstance(item, dict):
-            token = item.get("token")
-            value = next((item[name] for name in _JSON_FIELDS if name in item), None)
+        shown = json.dumps(item, ensure_ascii=False)
+        if isinstance(item, dict):
+            _read_entry(number, item, shown, found)
+            continue
+        token, value = item if isinstance(item, (list, tuple)) and len(item) == 2 else (None, item)
         logit = _logit(value)
         if logit is None:
-            found.problems.append((number, json.dumps(item, ensure_ascii=False)))
+            found.problems.append((number, shown))
         else:
             found.add(None if token is None else str(token), logit)
+
+
+def _read_entry(number: int, entry: Mapping[str, Any], shown: str, found: OwnLogits) -> None:
+    """Read one token as an object, or a row of a table: its text, its id, and its logit or (log-)probability."""
+    by_name = {str(name).lower(): value for name, value in entry.items()}
+    name = next((name for name in (*_LOGITS, *_LOG_PROBS, *_PROBS) if by_name.get(name) not in (None, "")), "")
+    logit = _logit(by_name.get(name))
+    if logit is not None and name in _PROBS:
+        logit = (math.log(logit) if logit > 0 else -math.inf) if 0 <= logit <= 1 else None
+    if logit is None:
+        found.problems.append((number, shown))
+        return
+    found.are_log_probs |= name in _LOG_PROBS or name in _PROBS
+    text = next((by_name[each] for each in _TEXTS if by_name.get(each) is not None), None)
+    found.add(None if text is None else str(text), logit)
+    token_id = next((by_name[each] for each in _IDS if str(by_name.get(each, "")).isdigit()), None)
+    if token_id is not None:
+        found.ids.append(int(token_id))
+
+
+def _in_answer(values: Any, depth: int = 8) -> list[Any] | dict[str, Any] | None:
+    """Return the first list of candidates within a server's answer, however deep; None where there is none."""
+    if depth == 0 or not isinstance(values, (dict, list)):
+        return None
+    if isinstance(values, dict):
+        for name in _ANSWERS:
+            listed = values.get(name)
+            if isinstance(listed, list) and listed and isinstance(listed[0], dict):
+                is_list = any(key in listed[0] for key in (*_LOG_PROBS, *_PROBS))
+                return listed if is_list else listed[0]
+    for inner in values.values() if isinstance(values, dict) else values:
+        found = _in_answer(inner, depth - 1)
+        if found is not None:
+            return found
+    return None

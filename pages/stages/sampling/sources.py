@@ -3,6 +3,8 @@ example, or the reader's own."""
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +14,7 @@ import streamlit as st
 from lmcore.sampling import History
 from pages.common import link, session, widgets
 from pages.common.text import _, ngettext, visible
+from pages.figures.theme import fmt_probability
 from pages.live.long_text import long_text
 from pages.stages.sampling import kept, worked
 from pages.stages.sampling.own_logits import OwnLogits, read
@@ -20,6 +23,7 @@ MAX_IN_ADDRESS = 800  # longer texts stay in the session
 MAX_CHARACTERS = 20_000_000
 EXAMPLE = "很: 2.3\n好: 1.5\n不错: 3.8\n真: 0.5\n差: 1.2"
 MAX_PROBLEMS = 5
+_OPENED = "own_logits.opened"
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ def choose() -> Source:
     kind = widgets.choice("source", _("Logits from"), list(titles), "model", format_func=titles.__getitem__)
     if kind == "worked":
         st.caption(_("Five candidates after 今天天气, with the logits that textbooks use."))
-        return _listed(list(worked.LOGITS), list(worked.LOGITS.values()))
+        return _listed(list(worked.LOGITS).__getitem__, list(worked.LOGITS.values()))
     return {"own": _own, "step": _step, "model": _model}[kind]()
 
 
@@ -106,6 +110,7 @@ def _own() -> Source:
         on_change=lambda changed: st.session_state.update({"own_logits": changed}),
         rows=6,
     )
+    _show_file()
     found = _read(st.session_state["own_logits"])
     if found.problems:
         n = len(found.problems)
@@ -129,7 +134,70 @@ def _own() -> Source:
     if max(found.logits) == -np.inf:
         st.info(_("Every logit is -inf, so no token is possible. Give at least one finite number."))
         link.stop()
-    return _listed(found.tokens, found.logits)
+    return _of_own(found)
+
+
+def _show_file() -> None:
+    """Let the reader open a file in place of pasting it."""
+    opened = st.file_uploader(
+        _("Open a file of logits: CSV, JSON, text or NPY"), ["csv", "json", "txt", "tsv", "npy"], key="own_logits.file"
+    )
+    if opened is None or st.session_state.get(_OPENED) == opened.file_id:
+        return
+    st.session_state[_OPENED] = opened.file_id
+    try:
+        st.session_state["own_logits"] = text_of_file(opened.name, opened.getvalue())
+    except ValueError as wrong:
+        st.text(_("{name} could not be read: {reason}").format(name=visible(opened.name), reason=visible(str(wrong))))
+
+
+def text_of_file(name: str, content: bytes) -> str:
+    """Return a file as the text that would be pasted.
+
+    Raises:
+        ValueError: a .npy file that is no array of numbers, or a text that is not UTF-8.
+    """
+    if not name.lower().endswith(".npy"):
+        return content.decode("utf-8-sig")[:MAX_CHARACTERS]
+    array = np.load(io.BytesIO(content), allow_pickle=False)
+    if array.dtype.kind not in "fiu" or array.size != max(array.shape, default=1):
+        raise ValueError(f"an array of numbers with one axis is wanted, this is {array.dtype} of shape {array.shape}")
+    return "\n".join(repr(float(number)) for number in array.ravel())
+
+
+def _of_own(found: OwnLogits) -> Source:
+    """Return what was read as a source: under its own ids where it has them, under the model's names where they fit."""
+    lm = session.language_model()
+    known = lm.config.vocab_size
+    logits = np.array(found.logits)
+    names = dict(enumerate(found.tokens))
+    if found.ids:
+        logits = np.full(max(known, max(found.ids) + 1), -np.inf)
+        logits[found.ids] = found.logits
+        names = dict(zip(found.ids, found.tokens, strict=True))
+        st.caption(_("Tokens have the ids that are given; ids that are not listed are impossible here."))
+    elif len(logits) == known and not any(found.tokens):
+        sentence = _("{n} numbers, as many as {name} has tokens: they have its names.")
+        st.caption(sentence.format(n=f"{known:,}", name=lm.name))
+    if found.untold > 0:
+        others = _("all others")
+        names[len(logits)] = others
+        logits = np.append(logits, math.log(found.untold))
+        st.caption(
+            _(
+                "The log-probabilities given sum to {told}; the other tokens share {rest}. They are kept as one entry, "
+                "“{others}”: a temperature or a filter treats them as one token."
+            ).format(told=fmt_probability(1 - found.untold), rest=fmt_probability(found.untold), others=others)
+        )
+    is_the_models = len(logits) == known or bool(found.ids)
+
+    def token(token_id: int) -> bytes | str:
+        name = names.get(token_id)
+        if name is not None:
+            return name
+        return lm.tokenizer.token_bytes(token_id) if is_the_models and token_id < known else str(token_id)
+
+    return _listed(token, logits.tolist())
 
 
 def _read(text: str) -> OwnLogits:
@@ -140,14 +208,17 @@ def _read(text: str) -> OwnLogits:
     return last[1]
 
 
-def _listed(tokens: list[str], logits: list[float]) -> Source:
+def _listed(token: Callable[[int], bytes | str], logits: list[float]) -> Source:
     shown = logits if len(logits) <= 50 else logits[:50]
     code = f"logits = {shown!r}".replace("-inf", 'float("-inf")')
     if len(logits) > len(shown):
         code += _("  # and so on")
-    return Source(
-        np.array(logits, dtype=np.float64), tokens.__getitem__, lambda text: split(text, tokens), History(), code
-    )
+
+    def encode(text: str) -> list[int]:
+        names = (token(id_) for id_ in range(len(logits)))
+        return split(text, [name if isinstance(name, str) else name.decode("utf-8", "replace") for name in names])
+
+    return Source(np.array(logits, dtype=np.float64), token, encode, History(), code)
 
 
 def split(text: str, tokens: Sequence[str]) -> list[int]:

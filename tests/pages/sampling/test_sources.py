@@ -1,5 +1,8 @@
 """Where the sampling page has its logits and its history from: own texts, steps of a generation, edits."""
 
+import io
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +10,8 @@ import torch
 import lmcore
 from lmcore.sampling import History, SamplingSettings
 from pages.common import session
-from pages.stages.sampling import worked
+from pages.common.escape import visible
+from pages.stages.sampling import sources, worked
 from pages.stages.sampling.own_logits import read
 from tests.pages.harness import go_to, opener, parts, snippet, table_with
 
@@ -111,7 +115,93 @@ def test_a_kept_step_is_a_source_with_its_settings() -> None:
 )
 def test_every_form_of_own_logits_is_read(text: str, tokens: list[str], logits: list[float]) -> None:
     found = read(text)
-    assert (found.tokens, found.logits, found.problems) == (tokens, logits, [])
+    names = [str(place) if name is None else name for place, name in enumerate(found.tokens)]
+    assert (names, found.logits, found.problems) == (tokens, logits, [])
+
+
+ANSWERS = {
+    "OpenAI, chat": {
+        "choices": [
+            {
+                "logprobs": {
+                    "content": [
+                        {
+                            "token": "Paris",
+                            "logprob": -0.0988,
+                            "top_logprobs": [
+                                {"token": "Paris", "logprob": -0.0988, "bytes": [80]},
+                                {"token": "Lyon", "logprob": -4.2, "bytes": [76]},
+                                {"token": "x", "logprob": -9999.0, "bytes": [120]},
+                            ],
+                        }
+                    ]
+                }
+            }
+        ]
+    },
+    "completions": {"choices": [{"logprobs": {"top_logprobs": [{"Paris": -0.0988, "Lyon": -4.2, "x": -9999.0}]}}]},
+    "llama-server": {
+        "completion_probabilities": [
+            {
+                "id": 1,
+                "top_logprobs": [
+                    {"id": 5, "token": "Paris", "logprob": -0.0988},
+                    {"id": 7, "token": "Lyon", "logprob": -4.2},
+                    {"id": 9, "token": "x", "logprob": -np.inf},
+                ],
+            }
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("server", ANSWERS)
+def test_the_answer_of_a_server_is_read_and_the_mass_it_does_not_tell_is_known(server: str) -> None:
+    found = read(json.dumps(ANSWERS[server]))
+    assert found.tokens == ["Paris", "Lyon", "x"]
+    assert found.logits == [-0.0988, -4.2, -np.inf]  # -9999 is how servers write an impossible token
+    assert found.untold == pytest.approx(1 - np.exp(-0.0988) - np.exp(-4.2))
+    assert found.ids == ([5, 7, 9] if server == "llama-server" else [])
+
+
+def test_the_untold_mass_is_said_and_kept_as_the_rest() -> None:
+    app = run(source="own", own_logits=json.dumps(ANSWERS["OpenAI, chat"]))
+    table = table_with(app, "T = 1")
+    assert table["Token"].tolist() == ["Paris", "all␣others", "Lyon", "x"]
+    expected = [np.exp(-0.0988), 1 - np.exp(-0.0988) - np.exp(-4.2), np.exp(-4.2), 0]
+    np.testing.assert_allclose(table["T = 1"], 100 * np.array(expected), atol=1e-9)
+    assert any("the other tokens share 7.91 %" in caption.value for caption in app.caption)
+
+
+def test_ids_that_are_given_are_used() -> None:
+    found = read("token_id,logprob\n7,-0.5\n9,-1.5\n")
+    assert found.ids == [7, 9] and found.logits == [-0.5, -1.5]
+    table = table_with(run(source="own", own_logits="token_id,logit\n7,3\n9,2\n"), "T = 1")
+    lm = lmcore.load("small-world")
+    assert table["id"].tolist()[:2] == [7, 9]
+    assert table["Token"].tolist()[0] == visible(lm.tokenizer.token_bytes(7))
+
+
+def test_a_whole_vocabulary_of_numbers_has_the_names_of_the_model() -> None:
+    lm = lmcore.load("small-world")
+    numbers = np.random.default_rng(0).normal(size=lm.config.vocab_size)
+    app = run(source="own", own_logits="\n".join(map(str, numbers)))
+    table = table_with(app, "T = 1")
+    assert table["Token"][0] == visible(lm.tokenizer.token_bytes(int(numbers.argmax())))
+
+
+def test_files_are_read_as_what_would_be_pasted() -> None:
+    stored = io.BytesIO()
+    np.save(stored, np.array([[0.1, -np.inf, 1e-30]], dtype=np.float32))
+    assert read(sources.text_of_file("a.npy", stored.getvalue())).logits == [
+        float(np.float32(n)) for n in (0.1, -np.inf, 1e-30)
+    ]
+    assert read(sources.text_of_file("a.json", b"[1, 2]")).logits == [1, 2]
+    assert read(sources.text_of_file("a.csv", "\ufefftoken,logit\n很,1\n".encode())).tokens == ["很"]
+    stored = io.BytesIO()
+    np.save(stored, np.ones((2, 3)))
+    with pytest.raises(ValueError, match="one axis"):
+        sources.text_of_file("a.npy", stored.getvalue())
 
 
 @pytest.mark.parametrize(
