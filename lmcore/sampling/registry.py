@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lmcore.sampling.stage import Field, Stage
@@ -20,6 +21,7 @@ OFF: dict[str, Any] = {field.name: field.off for each in BUILT_IN for field in e
 NOTES: tuple[str, ...] = tuple(dict.fromkeys(note for each in BUILT_IN for note in each.notes))
 """Every template a step's note is made from."""
 
+_FIELDS: dict[str, Field] = {}  # asked for with every setting that is read: put together once
 _RESERVED = {"seed", "order", "rules", "engine", "ignored", "values"}
 
 
@@ -37,9 +39,11 @@ def get(name: str) -> Stage:
     return _STAGES[name]
 
 
-def all_fields() -> dict[str, Field]:
+def all_fields() -> Mapping[str, Field]:
     """Return every field of every stage, by name."""
-    return {field.name: field for each in _STAGES.values() for field in each.fields}
+    if not _FIELDS:
+        _FIELDS.update({field.name: field for each in _STAGES.values() for field in each.fields})
+    return _FIELDS
 
 
 def texts() -> set[str]:
@@ -83,6 +87,7 @@ def register(new: Stage) -> Stage:
         if name in others | _RESERVED:
             raise ValueError(f"{name!r} is a setting already; give the field another name.")
     _STAGES[new.name] = new
+    _FIELDS.clear()
     return new
 
 
@@ -95,3 +100,4 @@ def unregister(name: str) -> None:
     if name in STAGES or name not in _STAGES:
         raise ValueError(f"{name!r} is not a stage that was registered.")
     del _STAGES[name]
+    _FIELDS.clear()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmcore.sampling.registry import OFF, all_fields
+from lmcore.sampling.registry import OFF, all_fields, all_stages
 from lmcore.sampling.registry import get as stage_of
 from lmcore.sampling.rules import Rules
 from lmcore.sampling.settings import SamplingSettings
@@ -117,8 +117,9 @@ class Preset:
     def _drop_others(self, values: dict[str, Any], order: tuple[str, ...]) -> list[str]:
         """Take away the fields of stages that do not run, and name those that were on."""
         kept = {each.name for stage in order for each in stage_of(stage).fields} | {"seed"}
+        switches = {stage.fields[0].name for stage in all_stages()}
         dropped = [name for name in values if name in all_fields() and name not in kept]
-        return [name for name in dropped if values.pop(name) != OFF.get(name)]
+        return [name for name in dropped if values.pop(name) != OFF.get(name) and name in switches]
 
 
 def settings_names() -> set[str]:

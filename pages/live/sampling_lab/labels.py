@@ -48,7 +48,7 @@ def _field(field: Field, vocab_size: int) -> dict[str, Any]:
         "on": field.on,
         "stops": list(field.stops(vocab_size)),
         "whole": field.whole,
-        "empty": field.off is None,
+        "empty": ("" if field.off is not None else _("off") if field.zero_is_off else _("all")),
         **limit,
     }
 

@@ -193,7 +193,7 @@ function knob(stages, declared, label) {
   const field = element("input", { type: kind === "number" ? "number" : "text", step: "any", className: "field" });
   field.setAttribute("aria-label", label);
   if (kind === "number") field.inputMode = "decimal";
-  if (declared.empty) field.placeholder = stages.labels.off;
+  if (declared.empty) field.placeholder = declared.empty;
   made.field = field;
   if (stops.length) {
     const undo = () => {

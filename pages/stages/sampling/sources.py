@@ -100,7 +100,7 @@ def _own() -> Source:
     text = st.session_state.get("own_logits")
     if text is None or len(text) <= MAX_IN_ADDRESS:
         text = link.remember("own_logits", EXAMPLE)
-    st.caption(_("One token per line as “token: value”, a bare list of numbers, CSV, or JSON."))
+    st.caption(_("One token per line as “token: value”, a bare list of numbers, CSV, JSON, or the answer of a server."))
     long_text(
         st.session_state["own_logits"],
         key="own_logits.field",

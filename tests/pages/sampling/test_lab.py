@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import lmcore
-from lmcore.sampling import OFF, STAGES, registry
+from lmcore.sampling import OFF, STAGES
 from pages.live import sampling_lab
 from pages.live.part import scripts
 from pages.live.sampling_lab.labels import stage_titles
-from pages.locale.catalogues import translations
 from pages.stages.sampling import knobs
 from tests.pages.harness import opener, parts
 
@@ -60,11 +59,6 @@ def test_what_fits_is_taken_as_the_address_has_it(monkeypatch: pytest.MonkeyPatc
 def test_a_bias_keeps_every_digit() -> None:
     bias = {1: 1 / 3, 2: -2.0, 3: 1e-7, 4: float("-inf")}
     assert knobs.bias_of(knobs.bias_text(bias)) == bias
-
-
-def test_every_text_of_the_declarations_is_on_the_lab_in_chinese() -> None:
-    for text in registry.texts():
-        assert translations("zh").gettext(text) != text or text.isascii() and " " not in text, text
 
 
 def test_the_scripts_know_the_stages_of_lmcore() -> None:
