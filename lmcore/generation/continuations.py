@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from lmcore import distribution
 from lmcore.language_model import LanguageModel
-from lmcore.sampling import History, SamplingSettings, draw, new_generator, reshape
+from lmcore.sampling import History, SamplingSettings, State, draw, new_generator, reshape
 
 MAX_SEED = 2**64
 
@@ -23,12 +23,14 @@ class Continuation:
         ids: the tokens.
         log_probs: ln P of each under the model itself, at temperature 1.
         ended: whether the last one is a stop token.
+        state: what stages such as mirostat carry on to the next token.
     """
 
     seed: int
     ids: tuple[int, ...] = ()
     log_probs: tuple[float, ...] = ()
     ended: bool = False
+    state: State = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,9 @@ def _drawn(
     generator: torch.Generator,
     ends: frozenset[int],
 ) -> Continuation:
-    token_id = draw(reshape(logits, settings, History(prompt, text.ids)), generator)
+    result = reshape(logits, settings, History(prompt, text.ids), text.state)
+    token_id = draw(result, generator)
     log_prob = -float(distribution.loss_nats(logits, token_id))
-    return replace(text, ids=(*text.ids, token_id), log_probs=(*text.log_probs, log_prob), ended=token_id in ends)
+    log_probs = (*text.log_probs, log_prob)
+    state = result.next_state(token_id)
+    return replace(text, ids=(*text.ids, token_id), log_probs=log_probs, ended=token_id in ends, state=state)

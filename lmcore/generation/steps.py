@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lmcore.kv_cache import KVCache
 from lmcore.language_model import LanguageModel, as_ids
-from lmcore.sampling import History, Reshaped, SamplingSettings, draw, new_generator, reshape
+from lmcore.sampling import History, Reshaped, SamplingSettings, State, draw, new_generator, reshape
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +102,13 @@ def _steps(
     first_generated: int,
 ) -> Iterator[GenerationStep]:
     """Yield the steps; `ids` grows with each."""
+    state: State = {}  # what stages such as mirostat carry from token to token
     for _ in range(max_new_tokens):
         new = ids if cache is None else ids[cache.length :]
         logits = lm(new, cache=cache)[-1]
-        result = reshape(logits, settings, History(ids[:first_generated], ids[first_generated:]))
+        result = reshape(logits, settings, History(ids[:first_generated], ids[first_generated:]), state)
         token_id = draw(result, generator)
+        state = result.next_state(token_id)
         yield GenerationStep(len(ids), token_id, lm.tokenizer.token_bytes(token_id), logits, result)
         ids.append(token_id)
         if token_id in stop_ids or len(ids) > lm.config.context_length:

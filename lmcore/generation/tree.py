@@ -22,7 +22,7 @@ from lmcore import distribution
 from lmcore.generation.logits_store import LogitsStore
 from lmcore.language_model import LanguageModel
 from lmcore.memory import SharedLimit
-from lmcore.sampling import History, Reshaped, SamplingSettings, draw, new_generator, reshape
+from lmcore.sampling import History, Reshaped, SamplingSettings, State, draw, new_generator, reshape
 
 
 @dataclass(eq=False)
@@ -42,6 +42,7 @@ class Node:
         seconds: what the model took for its logits when it was added; 0 when that was not measured.
         used_cache: whether they were computed with the KV cache.
         name: what the reader calls the branch that passes here; "" for no name.
+        state: what stages such as mirostat carry on to the next token; empty where none does.
         children: what followed, in the order it was tried.
     """
 
@@ -57,6 +58,7 @@ class Node:
     seconds: float = 0.0
     used_cache: bool = True
     name: str = ""
+    state: State = field(default_factory=dict, repr=False)
     children: list[Node] = field(default_factory=list, repr=False)
 
     @property
@@ -174,7 +176,8 @@ class GenerationTree:
             ValueError: when the context is full.
         """
         generated = [step.token_id for step in self.path(node)]
-        return reshape(self.next_logits(node, use_cache), settings, History(self.prompt_ids, generated))
+        history = History(self.prompt_ids, generated)
+        return reshape(self.next_logits(node, use_cache), settings, history, node.state)
 
     def result(self, node: Node) -> Reshaped:
         """Return the distribution a token was drawn from, with the settings it was drawn with.
@@ -274,6 +277,7 @@ class GenerationTree:
             candidates=result.candidates,
             seconds=following.seconds,
             used_cache=use_cache,
+            state=result.next_state(token_id),
         )
         node.children.append(child)
         self.latest = (child, result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 import torch
 
@@ -65,6 +66,13 @@ def show() -> None:
         st.caption(_("The {n:,} most probable of {size:,} tokens.").format(n=tables.MAX_ROWS, size=vocab_size))
     frame, formats = tables.numbers(source, result)
     page.numbers_table(frame, "sampling", formats, lambda: tables.as_json(frame, settings, result))
+    if vocab_size > tables.MAX_ROWS:
+        st.caption(_("All {size:,} tokens:").format(size=vocab_size))
+
+        def whole() -> pd.DataFrame:
+            return tables.numbers(source, result, vocab_size)[0]
+
+        page.downloads("sampling-whole", whole, lambda: tables.as_json(whole(), settings, result))
     drawing.show(source, result)
     presets.show(source, result)
     page.snippet(tables.snippet(source, settings))

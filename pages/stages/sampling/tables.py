@@ -21,17 +21,19 @@ MAX_ROWS = 1000
 MAX_LIFTED = 50
 
 
-def numbers(source: Source, result: Reshaped) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the most probable tokens with their probability after every stage, and each column's format.
+def numbers(source: Source, result: Reshaped, n: int = MAX_ROWS) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return the n most probable tokens with their probability after every stage, and each column's format.
 
-    Above them stand those from further down that a bias or a penalty brought among the most probable.
+    Above them stand those from further down that a bias or a penalty brought among the most probable. A token's text is
+    made visible, and its bytes stand beside it for programs.
     """
-    ids = lmcore.distribution.top(torch.from_numpy(source.logits), MAX_ROWS).ids
+    ids = lmcore.distribution.top(torch.from_numpy(source.logits), n).ids
     ids = torch.cat([_lifted(result, ids), ids])
     titles = stage_titles()
+    texts = [source.token(token) for token in ids.tolist()]
     columns = {
         _("id"): ids.tolist(),
-        _("Token"): [visible(source.token(token)) for token in ids.tolist()],
+        _("Token"): [visible(text) for text in texts],
         _("logit"): source.logits[ids.numpy()],
         _("T = 1"): result.initial_probs[ids].tolist(),
     }
@@ -45,6 +47,9 @@ def numbers(source: Source, result: Reshaped) -> tuple[pd.DataFrame, dict[str, s
     fates = {-1: "", -2: _("impossible")}
     fates.update({index: titles[step.name] for index, step in enumerate(result.steps)})
     columns[_("removed by")] = [fates[fate] for fate in result.removed_by[ids].tolist()]
+    columns[_("bytes")] = [
+        (text if isinstance(text, bytes) else text.encode("utf-8", "replace")).hex(" ") for text in texts
+    ]
     return pd.DataFrame(columns), formats
 
 

@@ -11,6 +11,7 @@ from lmcore import SamplingSettings, generate
 from lmcore.checkpoints import llama
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
+from lmcore.generation.tree import GenerationTree
 from lmcore.sampling import new_generator
 
 
@@ -33,6 +34,26 @@ def test_the_cache_changes_nothing(lm, prompt):
     assert [step.token_id for step in cached] == [step.token_id for step in uncached]
     for one, other in zip(cached, uncached, strict=True):
         torch.testing.assert_close(one.logits, other.logits, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("knobs", [{"mirostat": 2, "mirostat_tau": 2.0}, {"adaptive_target": 0.4}])
+def test_a_stage_with_a_state_carries_it_from_token_to_token(lm, prompt, knobs):
+    settings = SamplingSettings(**knobs, seed=3)
+    steps = list(generate(lm, prompt, settings, max_new_tokens=8))
+    state, stateless = None, []
+    for step in steps:
+        history = lmcore.History(prompt, [each.token_id for each in steps[: step.position - len(prompt)]])
+        expected = lmcore.reshape(step.logits, settings, history, state)
+        assert torch.equal(step.result.probs, expected.probs)
+        stateless.append(torch.equal(expected.probs, lmcore.reshape(step.logits, settings, history).probs))
+        state = expected.next_state(step.token_id)
+    assert stateless[0] and not all(stateless)
+    tree = GenerationTree(lm, prompt)
+    node = tree.root
+    for step in steps:
+        node = tree.draw(node, settings)
+        assert node.token_id == step.token_id
+        assert tree.result(node).probs.allclose(step.result.probs, atol=1e-6)
 
 
 def test_each_step_is_the_models_own_distribution(lm, prompt):

@@ -316,3 +316,17 @@ def test_the_picture_of_draws_carries_the_numbers() -> None:
     assert list(bar.customdata) == ["a", "&lt;b&gt;"]
     same = observed_against_expected(["a", "a"], [3, 1], [2, 2], drawn="d", expected_title="e", y_title="n").data[0]
     assert list(same.x) == [0, 1]  # equal texts have a bar each
+
+
+def test_the_whole_vocabulary_is_there_to_download_with_the_bytes_of_each_token() -> None:
+    lm = lmcore.load("small-world")
+    result = lmcore.reshape(lm(lm.tokenizer.encode("今").ids)[-1], SamplingSettings(top_k=5))
+    source = Source(result.start.logits.numpy(), lm.tokenizer.token_bytes, list, History(), "")
+    frame, _formats = tables.numbers(source, result, lm.config.vocab_size)
+    assert sorted(frame["id"]) == list(range(lm.config.vocab_size))
+    for token_id, text in zip(frame["id"], frame["bytes"], strict=True):
+        assert bytes.fromhex(text) == lm.tokenizer.token_bytes(token_id)
+    told = json.loads(tables.as_json(frame, result.settings, result))
+    assert len(told["tokens"]) == lm.config.vocab_size
+    names = [button.proto.label for button in run(prompt="今").get("download_button")]
+    assert names.count("Download as CSV") >= 2
