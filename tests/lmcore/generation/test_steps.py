@@ -36,7 +36,7 @@ def test_the_cache_changes_nothing(lm, prompt):
         torch.testing.assert_close(one.logits, other.logits, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("knobs", [{"mirostat": 2, "mirostat_tau": 2.0}, {"adaptive_target": 0.4}])
+@pytest.mark.parametrize("knobs", [{"mirostat": 2, "mirostat_tau": 1.0, "mirostat_eta": 1.0}, {"adaptive_target": 0.4}])
 def test_a_stage_with_a_state_carries_it_from_token_to_token(lm, prompt, knobs):
     settings = SamplingSettings(**knobs, seed=3)
     steps = list(generate(lm, prompt, settings, max_new_tokens=8))
