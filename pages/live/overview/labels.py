@@ -159,5 +159,6 @@ def labels() -> dict[str, Any]:
         "problems": {
             "overflow": _("These penalties and biases leave no token, or overflow: use smaller ones."),
             "zero_temperature": _("This engine refuses temperature 0 when sampling: use more than 0, or other rules."),
+            "no_kernel": _("A stage is on that only the sampling page computes: switch it off there, or look there."),
         },
     }

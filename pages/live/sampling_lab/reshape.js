@@ -202,6 +202,7 @@ export function reshape(ranked, settings, history = NOTHING, previous = null) {
   const tolerance = rules.boundary_ulps * ranked.ulp;
   const context = { ids, rankOf, size, rules, settings, entered, tolerance, seen, seenAdditively, room };
   const active = settings.order.filter((name) => isActive(name, settings));
+  if (active.some((name) => !(name in KERNELS))) throw new RangeError("no_kernel");
   const steps = [];
   let current = ranked.start;
   for (const [index, name] of active.entries()) {
