@@ -31,7 +31,7 @@ def xtc(tokens: Candidates, context: Context) -> list[Branch]:
 XTC = Stage(
     name="xtc",
     title="XTC",
-    help="With a probability, takes away the likeliest tokens but the last of those that reach a threshold.",
+    help="With a probability, takes away the most probable tokens but the last of those that reach a threshold.",
     kind="filter",
     formula="with probability c: of those with p >= t, all but the least probable go",
     source="p-e-w 2024; llama.cpp, llama_sampler_xtc",
