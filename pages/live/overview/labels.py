@@ -157,8 +157,10 @@ def labels() -> dict[str, Any]:
             "max_new_tokens": _("As many new tokens as allowed; the generation page has the limit."),
         },
         "problems": {
-            "overflow": _("These penalties and biases leave no token, or overflow: use smaller ones."),
-            "zero_temperature": _("This engine refuses temperature 0 when sampling: use more than 0, or other rules."),
+            "overflow": _("These penalties and biases leave no token, or overflow. Use smaller ones."),
+            "zero_temperature": _(
+                "This engine refuses temperature 0 when sampling. Use more than 0, or the rules of another engine."
+            ),
             "no_kernel": _("A stage is on that only the sampling page computes: switch it off there, or look there."),
         },
     }

@@ -104,27 +104,27 @@ def _finite(bound: float) -> float | None:
 def says(rules: Rules) -> dict[str, str]:
     """Return, by stage, what an engine does at the boundary; each of them is a choice that engines differ in."""
     told = {
-        "top_k": _("ties at the k-th: exactly k stay"),
-        "top_p": _("the crossing token stays; of equal ones the lower ids"),
+        "top_k": _("ties at rank k: exactly k are kept"),
+        "top_p": _("the crossing token is kept; among equal ones, the lower ids"),
         "typical_p": {
             "reach": _("stops once the sum is p or more"),
             "exceed": _("stops once the sum is more than p"),
-            "dropped": _("the crossing token is dropped"),
+            "dropped": _("the crossing token is removed"),
         }[rules.typical_boundary],
         "temperature": _("T = 0 is greedy"),
     }
     if rules.top_k_ties == "all":
-        told["top_k"] = _("ties at the k-th: all stay")
+        told["top_k"] = _("ties at rank k: all are kept")
     if rules.top_p_ties == "highest":
-        told["top_p"] = _("the crossing token stays; of equal ones the higher ids")
+        told["top_p"] = _("the crossing token is kept; among equal ones, the higher ids")
     if rules.top_p_ties == "all":
         told["top_p"] = _("the crossing token stays, and those equal to it")
     if rules.top_p_joint:
         told["top_p"] += " · " + _("jointly with top-k: over all tokens")
     if rules.top_p_boundary == "crossing dropped":
-        told["top_p"] = _("the crossing token is dropped; a smaller one may still fit")
+        told["top_p"] = _("the crossing token is removed; a smaller one may still fit")
     if rules.typical_ties == "all":
-        told["typical_p"] += " · " + _("ties: all stay")
+        told["typical_p"] += " · " + _("ties: all are kept")
     if rules.typical_score == "exllamav2":
         told["typical_p"] += " · " + _("p is added to log p")
     if rules.zero_temperature == "error":

@@ -42,8 +42,8 @@ def show() -> None:
     if not told.finite(logits):
         st.error(
             _(
-                "The logits at this position hold NaN or infinity, as numbers in the model overflowed: no "
-                "distribution follows from them, and nothing can be drawn."
+                "The logits at this position contain NaN or infinity, because numbers in the model overflowed. "
+                "There is no distribution, and nothing can be drawn."
             )
         )
         link.stop()

@@ -27,8 +27,8 @@ def show(source: Source, here: Reshaped) -> None:
     st.subheader(_("The same knobs in {n} engines").format(n=len(PRESETS)), anchor=False)
     own = widgets.toggle(
         "engine_defaults",
-        _("Where a stage is off here, use the engine's own default"),
-        help=_("Off: an engine's defaults are switched off, so that only order and rules differ."),
+        _("Where a stage is off here, use the engine's default"),
+        help=_("When off, the engine's defaults are not used, so only the order and the rules differ."),
     )
     results: dict[str, Reshaped | str] = {name: reshape_as(name, source, here.settings, own) for name in PRESETS}
     st.table(_overview(results, here))
@@ -70,23 +70,23 @@ def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFram
     for name, result in results.items():
         row = {
             _("Engine"): PRESETS[name].title,
-            _("Stages, in its order"): "",
+            _("Stages, in the engine's order"): "",
             _("Candidates"): "",
             _("From the lab"): "",
         }
         if isinstance(result, str):
-            row[_("Stages, in its order")] = result
+            row[_("Stages, in the engine's order")] = result
         else:
             settings = result.settings
             run = " → ".join(_numbers(name, settings) for name in settings.active if name != "logit_bias")
             ignored = ", ".join(stages.get(field, field) for field in settings.ignored)
-            row[_("Stages, in its order")] = run + (
+            row[_("Stages, in the engine's order")] = run + (
                 " · " + _("has no {stages}").format(stages=ignored) if ignored else ""
             )
             row[_("Candidates")] = f"{result.candidates:,}"
             row[_("From the lab")] = f"{lmcore.distribution.total_variation(result.probs, here.probs).item():.4f}"
         rows.append(row)
-    st.caption(_("“From the lab”: total variation distance to the distribution above, 0 equal, 1 nothing in common."))
+    st.caption(_("“From the lab”: total variation distance to the distribution above; 0 is equal, 1 is no overlap."))
     return pd.DataFrame(rows).set_index(_("Engine"))
 
 
@@ -103,7 +103,7 @@ def _compare(source: Source, first: Reshaped, second: Reshaped, name: str, other
     st.text(_("Total variation distance: {distance:.4f}").format(distance=distance))
     reasons = why(first.settings, second.settings)
     if reasons:
-        st.caption(_("What the two do otherwise under these knobs"))
+        st.caption(_("Differences between the two with the same settings"))
         st.text("\n".join(f"· {reason}" for reason in reasons))
     different = (first.probs > 0) != (second.probs > 0)
     ids = different.nonzero().squeeze(1)
@@ -111,7 +111,7 @@ def _compare(source: Source, first: Reshaped, second: Reshaped, name: str, other
         st.text(_("Both keep the same tokens."))
         return
     ids = ids[torch.sort(first.initial_probs[ids], descending=True, stable=True).indices]
-    st.text(_("Tokens that one keeps and the other removes: {n:,}").format(n=len(ids)))
+    st.text(_("Tokens that only one of them keeps: {n:,}").format(n=len(ids)))
     shown = ids[:MAX_DIFFERENT].tolist()
     frame = pd.DataFrame(
         {

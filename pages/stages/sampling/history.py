@@ -161,7 +161,7 @@ def _remember(key: str, below: int) -> tuple[int, ...]:
     refused = link.replaced(key)
     if refused is not None:
         st.text(
-            _("{given} does not fit {name}; showing {value}.").format(
+            _("{given} is not valid for {name}; showing {value}.").format(
                 given=refused[:40], name=key, value=link.as_text(value) or _("off")
             )
         )

@@ -105,7 +105,7 @@ def refusal(vocab_size: int) -> str | None:
             allowed=engines.allowed(refused.field, refused.allowed),
         )
     except ValueError:
-        return _("This engine refuses temperature 0 when sampling: use more than 0, or other rules.")
+        return _("This engine refuses temperature 0 when sampling. Use more than 0, or the rules of another engine.")
     return None
 
 
@@ -303,5 +303,5 @@ def _remember_checked(key: str, default: Any, parse: link.Parse) -> None:
     if refused is not None:
         value = st.session_state[key]
         shown = "" if value is None else link.as_text(value)
-        message = _("{given} does not fit {name}; showing {value}.")
+        message = _("{given} is not valid for {name}; showing {value}.")
         st.text(message.format(given=visible(refused[:40]), name=key, value=shown or _("off")))

@@ -28,8 +28,8 @@ def show() -> None:
     if not np.isfinite(source.logits.max()):
         st.error(
             _(
-                "The logits at this position hold NaN or infinity, as numbers in the model overflowed: no "
-                "distribution follows from them, and nothing can be drawn."
+                "The logits at this position contain NaN or infinity, because numbers in the model overflowed. "
+                "There is no distribution, and nothing can be drawn."
             )
         )
         link.stop()
@@ -59,7 +59,7 @@ def show() -> None:
         st.info(refusal)
         link.stop()
     if result is None:
-        st.info(_("These penalties and biases leave no token, or overflow: use smaller ones."))
+        st.info(_("These penalties and biases leave no token, or overflow. Use smaller ones."))
         link.stop()
     st.subheader(_("The numbers"), anchor=False)
     if vocab_size > tables.MAX_ROWS:
@@ -88,7 +88,10 @@ def _reshaped(source: sources.Source, settings: SamplingSettings) -> Reshaped | 
 
 page.header(
     _("Sampling"),
-    _("Softmax turns logits into probabilities; temperature, filters and penalties reshape them before a draw."),
+    _(
+        "Softmax turns logits into probabilities. Temperature, filters and penalties change them before a token is "
+        "drawn."
+    ),
 )
 link.fragment(show)
 page.try_next(
@@ -97,5 +100,5 @@ page.try_next(
     ),
     page.Suggestion(_("Temperature 0: greedy, one candidate"), "sampling", {"temperature": 0.0}),
     page.Suggestion(_("The worked example under T = 0.5"), "sampling", {"source": "worked", "temperature": 0.5}),
-    page.Suggestion(_("Draw, append, repeat: generation under these settings"), "generation"),
+    page.Suggestion(_("Draw, append, repeat: generate a text with these settings"), "generation"),
 )

@@ -159,7 +159,7 @@ def test_the_json_says_what_lmcore_computes() -> None:
 def test_values_that_do_not_fit_are_replaced_and_said(name: str, value: str, instead: object) -> None:
     app = run(prompt="我喜欢", **{name: value})
     assert app.session_state[name] == instead
-    assert any(f"{value} does not fit {name}" in text.value for text in app.text)
+    assert any(f"{value} is not valid for {name}" in text.value for text in app.text)
 
 
 def test_a_bias_for_an_id_outside_the_vocabulary_waits_for_its_model() -> None:
@@ -227,7 +227,7 @@ def test_engines_side_by_side_give_the_worked_tables() -> None:
         "text-generation-webui": "3",
         "OpenAI API (assumed)": "4",
     }
-    assert "has no Top-k" in table.loc["OpenAI API (assumed)", "Stages, in its order"]
+    assert "has no Top-k" in table.loc["OpenAI API (assumed)", "Stages, in the engine's order"]
     # 好 stays in transformers with .1363 and llama.cpp removes it: that is the distance between the two.
     assert any("Total variation distance: 0.1363" in text.value for text in app.text)
     fates = table_with(app, "llama.cpp")
@@ -238,19 +238,19 @@ def test_engines_side_by_side_give_the_worked_tables() -> None:
     assert np.exp(z[[0, 2]]).sum() / np.exp(z).sum() == pytest.approx(0.9242, abs=5e-5)
     reasons = next(text.value for text in app.text if "after it in" in text.value)
     assert "Temperature runs before Top-p in Hugging Face transformers 5, after it in llama.cpp." in reasons
-    assert "Top-k: in Hugging Face transformers 5 ties at the k-th: all stay; in llama.cpp" in reasons
+    assert "Top-k: in Hugging Face transformers 5 ties at rank k: all are kept; in llama.cpp" in reasons
 
 
 def test_engines_own_defaults_come_in_only_when_asked_for() -> None:
     off, on = run(prompt="我喜欢"), run(prompt="我喜欢", engine_defaults="1")
-    column = "Stages, in its order"
+    column = "Stages, in the engine's order"
     assert off.table[0].value.loc["llama.cpp", column] == ""
     assert "Top-k 40" in on.table[0].value.loc["llama.cpp", column]
 
 
 def test_an_engine_that_refuses_is_said_and_the_others_are_shown() -> None:
     table = run(source="worked", temperature="0").table[1].value
-    assert "refuses temperature 0" in table.loc["Hugging Face transformers 5", "Stages, in its order"]
+    assert "refuses temperature 0" in table.loc["Hugging Face transformers 5", "Stages, in the engine's order"]
     assert table.loc["vLLM v1", "Candidates"] == "1"
 
 

@@ -275,6 +275,6 @@ def test_a_model_whose_numbers_overflow_is_an_error_and_nothing_is_drawn(weight:
     finally:
         with torch.no_grad():
             scale.copy_(before)
-    assert "hold NaN or infinity" in app.error[0].value
+    assert "contain NaN or infinity" in app.error[0].value
     assert not app.get("bidi_component")[-1].proto.component_name.endswith("lab") and not app.dataframe
     assert all(button.key != "sampling.draw" for button in app.button)
