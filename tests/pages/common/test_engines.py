@@ -90,7 +90,7 @@ def test_a_page_works_in_front_of_an_engine(behaviour, served, page, names, prom
 def test_a_page_that_shows_the_inside_says_that_it_needs_a_local_model(page):
     app = open_page(page, model="Tiny", prompt=PROMPT)
     assert [each.value for each in [*app.exception, *app.error]] == []
-    assert "needs a local model: **Tiny** runs elsewhere" in told(app)
+    assert "needs a local model. **Tiny** runs elsewhere" in told(app)
 
 
 def test_the_picker_lists_the_engines_and_nobody_can_type_an_address():
