@@ -275,7 +275,7 @@ def test_what_was_drawn_is_shown_while_the_server_is_away(behaviour):
     assert not app.error and text_part(app) == drawn
     app.slider(key="max_new_tokens").set_value(8).run()
     press(app, "step")
-    assert [error.value for error in app.error] == ["**Tiny** failed at this request; nothing is lost, try again."]
+    assert [error.value for error in app.error] == ["**Tiny** failed on this request. Nothing is lost; try again."]
     assert text_part(app) == drawn
 
 
@@ -284,7 +284,7 @@ def test_a_stream_that_breaks_off_is_said_and_its_text_kept(behaviour):
     behaviour.fault, behaviour.faults_left = "stream broken", 1
     press(app, "run")
     assert [error.value for error in app.error] == [
-        "**Tiny** broke off in the middle of its answer; what had come is kept."
+        "**Tiny** stopped in the middle of its answer. What had arrived is kept."
     ]
     assert the_run(app).node.depth == behaviour.after
     press(app, "run")
@@ -321,19 +321,17 @@ def test_each_fault_is_one_sentence_and_the_page_recovers(behaviour, served, fau
 
 def test_an_engine_that_is_gone_or_refuses_the_key(monkeypatch):
     app = open_page("tokenization", model="Gone", prompt=PROMPT)
-    assert [error.value for error in app.error] == [
-        "**Gone** is not reachable just now; nothing is lost, try again in a while."
-    ]
+    assert [error.value for error in app.error] == ["**Gone** cannot be reached now. Nothing is lost; try again later."]
     monkeypatch.setenv("TINY_KEY", "sk-wrong-key-000000")
     app = open_page("tokenization", model="Tiny", prompt=PROMPT)
     assert [error.value for error in app.error] == [
-        "**Tiny** refuses the explorer's key; its operator has to look after it."
+        "**Tiny** refuses the explorer's key. Its operator has to fix this."
     ]
     assert "sk-wrong" not in everything(app)
     monkeypatch.delenv("TINY_KEY")
     app = open_page("tokenization", model="Tiny", prompt=PROMPT)
     assert [error.value for error in app.error] == [
-        "**Tiny** needs a key that this explorer was not given; its operator has to set it."
+        "**Tiny** needs a key that this explorer does not have. Its operator has to set it."
     ]
 
 
