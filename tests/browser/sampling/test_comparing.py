@@ -52,7 +52,7 @@ def test_a_pinned_comparison_is_in_the_link(open_page: OpenPage) -> None:
 @pytest.mark.parametrize("pinned", ["nonsense", "[1]", '{"temperature":[]}', '{"temperature":-1}', '{"engine":"gpt"}'])
 def test_a_pinned_comparison_that_does_not_fit_is_said(open_page: OpenPage, pinned: str) -> None:
     page = open_lab(open_page, pinned=pinned)
-    expect(page.get_by_text("does not fit pinned")).to_be_visible()
+    expect(page.get_by_text("is not valid for pinned")).to_be_visible()
     expect(page.get_by_role("button", name="Pin")).to_have_attribute("aria-pressed", "false")
 
 

@@ -118,7 +118,7 @@ def test_texts_are_shown_as_they_are_and_kept_apart_when_equal(open_page: OpenPa
     assert [row["token"] for row in shown] == ['"><img␣src=x␣onerror=alert(1)>', "<b>bold</b>", "same", "same"]
     assert [row["id"] for row in shown] == ["0", "1", "2", "3"]
     assert page.locator(".lab img, .lab b:text('bold')").count() == 0
-    expect(page.get_by_text("Line 5 is no logit: wrong")).to_be_visible()
+    expect(page.get_by_text("Line 5 is not a logit: wrong")).to_be_visible()
 
 
 def test_a_token_is_chosen_by_keys_and_its_way_is_shown(open_page: OpenPage) -> None:
@@ -232,7 +232,7 @@ def test_300_000_lines_are_pasted_and_the_page_stays_responsive(open_page: OpenP
     lines = [f"t{index}: {value}" for index, value in enumerate(values)]
     page.get_by_role("textbox", name="Your own logits").evaluate(PASTE, "\n".join([*lines, "no line"]))
     expect(page.locator(".tile[data-tile=candidates] strong")).to_have_text("300,000")
-    expect(page.get_by_text("Line 300001 is no logit: no␣line")).to_be_visible()
+    expect(page.get_by_text("Line 300001 is not a logit: no␣line")).to_be_visible()
     before = tile(page, "entropy")
     page.get_by_role("slider", name="Temperature", exact=True).press("ArrowLeft")
     changed(page, "entropy", before)

@@ -237,4 +237,4 @@ def test_stop_tokens_can_be_chosen_and_nonsense_is_said() -> None:
     assert current(app).node.token_id == third and current(app).end == "stop token"
     assert f"stop_ids = [{third}]" in app.code[-1].value
     wrong = run(stop_ids="7, x")
-    assert any("x is no id from 0 to 1599" in text.value for text in wrong.text)
+    assert any("x is not an id from 0 to 1599" in text.value for text in wrong.text)

@@ -57,7 +57,7 @@ def test_the_circle_of_greedy_is_measured() -> None:
     np.testing.assert_allclose(frame["probability of the round"], [100 * p for p in last.round_probs()], rtol=1e-6)
     assert printed(app).splitlines()[0] == str(last.loop)
     penalised = view("trap", prompt="I like", **{"trap.tokens": "80", "trap.penalty": "1.5"})
-    assert "No circle in 80 tokens" in told(penalised)
+    assert "No loop in 80 tokens" in told(penalised)
 
 
 def test_texts_under_two_settings_are_those_of_generate() -> None:

@@ -249,9 +249,9 @@ def test_extreme_logits_are_shown_as_they_are(text: str, percent: list[float], e
 
 def test_the_page_names_bad_lines_and_needs_one_possible_token() -> None:
     app = run(source="own", own_logits="a: 1\n<b>: x")
-    assert any("Line 2 is no logit: <b>:␣x" in text.value for text in app.text)
+    assert any("Line 2 is not a logit: <b>:␣x" in text.value for text in app.text)
     app = run(source="own", own_logits='{"a": 1,\n"b": "x"}')
-    assert any('Entry 2 is no logit: ["b",␣"x"]' in text.value for text in app.text)
+    assert any('Entry 2 is not a logit: ["b",␣"x"]' in text.value for text in app.text)
     assert "Give at least one logit" in run(source="own", own_logits="").info[0].value
     assert "Every logit is -inf" in run(source="own", own_logits="a: -inf").info[0].value
 
