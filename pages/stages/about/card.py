@@ -40,7 +40,7 @@ def show_notes(card: ModelCard) -> None:
         st.markdown(
             _(
                 "Fields of the config with unknown meanings were ignored: {names}. None is known to change the numbers."
-            ).format(names=_list(f"{name} = {value!r:.40}" for name, value in card.unknown_fields.items()))
+            ).format(names=_list(f"{name}={value!r:.40}" for name, value in card.unknown_fields.items()))
         )
     if card.without_row:
         st.markdown(
