@@ -22,9 +22,9 @@ def pages() -> list[st.Page]:
     lessons = st.Page(stages.script("lessons"), title=_("Lessons"), url_path="lessons", icon=":material/school:")
     about = st.Page(stages.script("about"), title=_("About"), url_path="about", icon=":material/info:")
     overview = stages.script("overview")
-    home = st.Page(overview, title=_("Overview"), url_path="home", default=True, icon=":material/route:")
+    home = st.Page(overview, title=_("The whole way"), url_path="home", default=True, icon=":material/route:")
     # Streamlit serves its default page at "/" only, and "/overview" has to work as a link too.
-    named = st.Page(overview, title=_("Overview"), url_path="overview", visibility="hidden")
+    named = st.Page(overview, title=_("The whole way"), url_path="overview", visibility="hidden")
     return [home, *numbered, lessons, about, named]
 
 

@@ -22,7 +22,7 @@ def show() -> None:
 
 st.html(Path(__file__).with_name("page.css"))
 page.header(
-    _("Overview"),
+    _("The whole way"),
     _("From a text to its next token, and back to the start."),
 )
 link.fragment(show)
