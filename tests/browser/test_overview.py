@@ -146,5 +146,5 @@ def test_a_part_opens_its_page_at_this_state_with_what_was_drawn(open_page: Open
 @pytest.mark.parametrize("address", ["/", "/overview"])
 def test_it_is_the_first_page_and_has_an_address_of_its_own(open_page: OpenPage, address: str) -> None:
     page = open_page(f"{address}?lang=zh")
-    expect(page.get_by_role("heading", level=1)).to_have_text("总览")
+    expect(page.get_by_role("heading", level=1)).to_have_text("全程")
     view(page)
