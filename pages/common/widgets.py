@@ -116,11 +116,22 @@ def choice(
     *,
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
+    with_label: bool = True,
 ) -> T:
-    """Show a few options side by side, one of them chosen, and return it; for more than about five use `select`."""
+    """Show a few options side by side, one of them chosen, and return it; for more than about five use `select`.
+
+    Without its label it takes one line less; screen readers have the label all the same.
+    """
     _remember_option(key, options, default)
     value = st.segmented_control(
-        label, options, format_func=format_func, key=key, help=help, required=True, persist_state="session"
+        label,
+        options,
+        format_func=format_func,
+        key=key,
+        help=help,
+        required=True,
+        persist_state="session",
+        label_visibility="visible" if with_label else "collapsed",
     )
     _say_replaced(key)
     return default if value is None else value

@@ -56,27 +56,28 @@ def sampling_lab(
     def told() -> None:
         on_settings(st.session_state[key].get("settings"))
 
-    part("sampling_lab/channel")(key=f"{key}.logits", data=data, height=0)
-    part("sampling_lab/channel")(key=f"{key}.settings", data=dict(settings), height=0)
-    packed = pack(result) if result is not None and needs_server(result.settings) else None
-    part("sampling_lab/channel")(
-        key=f"{key}.result", data={"of": "result", "text": base64.b64encode(packed or b"").decode()}, height=0
-    )
-    part("sampling_lab/lab")(
-        key=key,
-        data={
-            "crc": zlib.crc32(data),
-            "float": 8 * raw.itemsize,
-            "ids": shown,
-            "texts": [visible(texts(token)) for token in shown],
-            "history": {"prompt": list(history.prompt), "generated": list(history.generated)},
-            "engines": engine_table(),
-            "stages": stages(len(raw)),
-            "result": None if packed is None else zlib.crc32(packed),
-            "labels": labels(),
-        },
-        on_settings_change=told,
-    )
+    with st.container(gap=None):  # the channels take no room
+        part("sampling_lab/channel")(key=f"{key}.logits", data=data, height=0)
+        part("sampling_lab/channel")(key=f"{key}.settings", data=dict(settings), height=0)
+        packed = pack(result) if result is not None and needs_server(result.settings) else None
+        part("sampling_lab/channel")(
+            key=f"{key}.result", data={"of": "result", "text": base64.b64encode(packed or b"").decode()}, height=0
+        )
+        part("sampling_lab/lab")(
+            key=key,
+            data={
+                "crc": zlib.crc32(data),
+                "float": 8 * raw.itemsize,
+                "ids": shown,
+                "texts": [visible(texts(token)) for token in shown],
+                "history": {"prompt": list(history.prompt), "generated": list(history.generated)},
+                "engines": engine_table(),
+                "stages": stages(len(raw)),
+                "result": None if packed is None else zlib.crc32(packed),
+                "labels": labels(),
+            },
+            on_settings_change=told,
+        )
 
 
 def most_probable(logits: np.ndarray, n: int) -> list[int]:

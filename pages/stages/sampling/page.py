@@ -24,6 +24,8 @@ def show() -> None:
         knobs.remember()
         served = engines.chosen()
         source = sources.choose() if served is None else engine.choose(served)
+    lab = st.container()  # above the history, which it needs to know
+    with st.container():
         edited = history.choose(source)
     if not np.isfinite(source.logits.max()):
         st.error(
@@ -37,15 +39,16 @@ def show() -> None:
     vocab_size = len(source.logits)
     settings = knobs.settings(vocab_size)
     result = _reshaped(source, settings)
-    sampling_lab(
-        source.logits,
-        source.token,
-        knobs.for_lab(vocab_size),
-        key="sampling_lab",
-        history=source.history,
-        result=result,
-        on_settings=knobs.take,
-    )
+    with lab:
+        sampling_lab(
+            source.logits,
+            source.token,
+            knobs.for_lab(vocab_size),
+            key="sampling_lab",
+            history=source.history,
+            result=result,
+            on_settings=knobs.take,
+        )
     page.equation(
         # A narrow page breaks the line between what stands in braces.
         r"{p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}}, \qquad \allowbreak {"

@@ -55,7 +55,9 @@ def choose() -> Source:
         "worked": _("Worked example"),
         "own": _("Your own logits"),
     }
-    kind = widgets.choice("source", _("Logits from"), list(titles), "model", format_func=titles.__getitem__)
+    kind = widgets.choice(
+        "source", _("Logits from"), list(titles), "model", format_func=titles.__getitem__, with_label=False
+    )
     if kind == "worked":
         st.caption(_("Five candidates after 今天天气, with the logits that textbooks use."))
         return _listed(list(worked.LOGITS).__getitem__, list(worked.LOGITS.values()))

@@ -133,7 +133,7 @@ def test_a_token_that_stands_twice_is_switched_off_once_in_the_history(open_page
 def test_greedy_and_clamping_are_said(open_page: OpenPage) -> None:
     page = open_lab(open_page, temperature="0", top_k="999999")
     expect(page.locator("[data-stage=temperature]")).to_contain_text("greedy")
-    expect(page.locator("[data-stage=top_k]")).to_contain_text("clamped")
+    expect(page.locator("[data-stage=top_k]")).to_contain_text("is limited to the 1,600 tokens")
     expect(page.locator(".tile[data-tile=candidates]")).to_contain_text("the seed has no effect")
 
 
