@@ -3,6 +3,7 @@
     stage.py        what a stage is: one declaration
     stages/         the declarations, a family a file
     registry.py     every stage there is, and those of your own
+    files.py        stages of your own, from Python files
     settings.py     the knobs, checked by the declarations
     rules.py        where engines differ under the same knobs
     presets.py      how engines set them
@@ -17,6 +18,7 @@ Pure functions of logits: nothing here knows of a model or of text.
 from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.chain import ONE_CANDIDATE, Reshaped, State, Step, Way, reshape
 from lmcore.sampling.draw import ChiSquare, chi_square, draw, draw_many, draws, new_generator
+from lmcore.sampling.files import StageFile, load_stages
 from lmcore.sampling.presets import ENGINES, PRESETS, Engine, Preset, preset
 from lmcore.sampling.registry import NOTES, OFF, STAGES, register, unregister
 from lmcore.sampling.rules import Rules
@@ -45,6 +47,7 @@ __all__ = [
     "Rules",
     "SamplingSettings",
     "Stage",
+    "StageFile",
     "State",
     "Step",
     "Way",
@@ -53,6 +56,7 @@ __all__ = [
     "draw_many",
     "draws",
     "given_fields",
+    "load_stages",
     "new_generator",
     "preset",
     "register",

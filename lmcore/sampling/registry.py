@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from keyword import iskeyword
 from typing import Any
 
 from lmcore.sampling.stage import Field, Stage
@@ -22,7 +23,7 @@ NOTES: tuple[str, ...] = tuple(dict.fromkeys(note for each in BUILT_IN for note 
 """Every template a step's note is made from."""
 
 _FIELDS: dict[str, Field] = {}  # asked for with every setting that is read: put together once
-_RESERVED = {"seed", "order", "rules", "engine", "ignored", "values"}
+_RESERVED = {"seed", "order", "rules", "engine", "ignored", "values", "active", "as_dict"}
 
 
 def all_stages() -> tuple[Stage, ...]:
@@ -82,8 +83,11 @@ def register(new: Stage) -> Stage:
         raise ValueError(f"{new.name!r} is a stage of lmcore; give yours another name.")
     others = {field.name for each in _STAGES.values() if each.name != new.name for field in each.fields}
     for name in (new.name, *(field.name for field in new.fields)):
-        if not name.isidentifier():
-            raise ValueError(f"{name!r} is no name for a stage or a field; use letters, digits and _.")
+        if not name.isidentifier() or not name.isascii() or iskeyword(name) or name.startswith("_"):
+            raise ValueError(
+                f"{name!r} is no name for a stage or a field; use letters, digits and _, a letter first, and no word "
+                "of Python's own."
+            )
         if name in others | _RESERVED:
             raise ValueError(f"{name!r} is a setting already; give the field another name.")
     _STAGES[new.name] = new

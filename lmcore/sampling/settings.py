@@ -75,7 +75,10 @@ class SamplingSettings:
         checked = {}
         for name, value in {**dict(values), **fields}.items():
             if name not in known:
-                raise TypeError(f"{name!r} is not a sampling setting; the settings are {', '.join(sorted(known))}.")
+                raise TypeError(
+                    f"{name!r} is not a sampling setting; the settings are {', '.join(sorted(known))}. "
+                    "A stage of your own is registered first: lmcore.sampling.register."
+                )
             if (one_form := known[name].check(value)) != known[name].off:
                 checked[name] = one_form
         if not isinstance(rules, Rules):

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from pages.common import streamlit_private
+from pages.common import own_stages, streamlit_private
 from pages.common.first_page import FirstPage
 from pages.common.headers import SecurityHeaders
 from pages.live.part import scripts, version
@@ -25,6 +25,7 @@ _FOREVER = "public, max-age=31536000, immutable"  # the address has the version 
 def around_the_pages() -> dict[str, Any]:
     """Return what `st.App` is given besides its script; Streamlit finds the app by that call, written out."""
     streamlit_private.look_for_no_older_pages()
+    own_stages.load()
     base = st.get_option("server.baseUrlPath").strip("/")
     live = Route(f"{'/' if base else ''}{base}/live/{{version}}/{{path:path}}", _script)
     return {"routes": [live], "middleware": [Middleware(SecurityHeaders), Middleware(FirstPage)], "lifespan": _sweeping}

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from lmcore.sampling import Field, Note, Stage
+from lmcore.sampling import NOTES, STAGES, Field, Note, Stage
 from lmcore.sampling.registry import all_stages
-from pages.common.text import _
+from pages.common.text import _, readable
 from pages.live.sampling_lab.engines import limit_of
 from pages.live.sampling_lab.generated import off
 
 
 def stage_titles() -> dict[str, str]:
     """Return each stage's name on screen."""
-    return {stage.name: _(stage.title) for stage in all_stages()}
+    return {stage.name: _said(stage, stage.title) for stage in all_stages()}
+
+
+def _said(stage: Stage, text: str) -> str:
+    """Return a text of lmcore's stages in the session's language, and one of a registered stage as it is written."""
+    return _(text) if text and stage.name in STAGES else readable(text)
 
 
 def translated_note(note: Note) -> str:
     """Return a step's remark in the session's language."""
-    return _(note.template).format(**note.values) if note else ""
+    return _(note.template).format(**note.values) if note.template in NOTES else readable(note)
 
 
 def stages(vocab_size: int) -> list[dict[str, Any]]:
@@ -28,21 +33,21 @@ def stages(vocab_size: int) -> list[dict[str, Any]]:
     return [
         {
             "name": stage.name,
-            "title": _(stage.title),
-            "help": _(stage.help),
+            "title": _said(stage, stage.title),
+            "help": _said(stage, stage.help),
             "rare": stage.rare,
             "needs": _needs(stage),
-            "fields": [_field(field, vocab_size) for field in stage.fields if shared[field.name] == 1],
+            "fields": [_field(stage, field, vocab_size) for field in stage.fields if shared[field.name] == 1],
         }
         for stage in all_stages()
     ]
 
 
-def _field(field: Field, vocab_size: int) -> dict[str, Any]:
+def _field(stage: Stage, field: Field, vocab_size: int) -> dict[str, Any]:
     limit = limit_of(field.name, field.range)
     return {
         "name": field.name,
-        "title": _(field.title) if field.title else "",
+        "title": _said(stage, field.title),
         "kind": "number" if type(field) is Field else type(field).__name__.lower(),
         "off": off(field.name),
         "on": field.on,

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.common import page, session
 from pages.common.text import _, markdown_literal, visible
-from pages.stages.about import card, kept, limits, software
+from pages.stages.about import card, kept, limits, own_stages, software
 
 page.header(
     _("About this explorer"),
@@ -27,6 +27,7 @@ st.table(pd.DataFrame(card.rows(lm), columns=[_("property"), _("value")]).set_in
 card.show_notes(lm.card)
 st.subheader(_("Models and their licences"), anchor=False)
 st.table(pd.DataFrame(software.models(), columns=[_("model"), _("licence"), _("here")]).set_index(_("model")))
+own_stages.show()
 st.subheader(_("Versions"), anchor=False)
 st.table(pd.DataFrame(software.versions(), columns=[_("package"), _("version")]).set_index(_("package")))
 page.snippet(

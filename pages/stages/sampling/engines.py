@@ -8,11 +8,11 @@ import torch
 
 import lmcore
 from lmcore import Reshaped, SamplingSettings
-from lmcore.sampling import PRESETS, preset
+from lmcore.sampling import OFF, PRESETS, preset
 from lmcore.sampling.presets import Refused
 from lmcore.sampling.registry import get as stage_of
 from pages.common import page, widgets
-from pages.common.text import _, visible
+from pages.common.text import _, markdown_literal, visible
 from pages.figures.theme import fmt_probability
 from pages.live.sampling_lab.engines import says
 from pages.live.sampling_lab.labels import stage_titles
@@ -79,7 +79,10 @@ def _overview(results: dict[str, Reshaped | str], here: Reshaped) -> pd.DataFram
         else:
             settings = result.settings
             run = " → ".join(_numbers(name, settings) for name in settings.active if name != "logit_bias")
-            ignored = ", ".join(stages.get(field, field) for field in settings.ignored)
+            ignored = ", ".join(
+                stages.get(field, field) if field in OFF else markdown_literal(stages.get(field, field))
+                for field in settings.ignored
+            )
             row[_("Stages, in the engine's order")] = run + (
                 " · " + _("has no {stages}").format(stages=ignored) if ignored else ""
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from lmcore.sampling import PRESETS, Ids, Rules, SamplingSettings, given_fields, preset
+from lmcore.sampling import OFF, PRESETS, Ids, Rules, SamplingSettings, given_fields, preset
 from lmcore.sampling.presets import Refused
 from lmcore.sampling.registry import all_fields, all_stages
 from pages.common import link
@@ -59,7 +59,7 @@ def remember() -> None:
     for name in numbers():
         # What is rarely used is in the address only while it is not off.
         default = off(name) if name in COMMON else None
-        _remember_checked(name, default, lambda text, name=name: _number(name, text))
+        _remember_checked(_key(name), default, lambda text, name=name: _number(name, text))
     _remember_checked("logit_bias", "", lambda text: bias_text(bias_of(text)))
     _remember_checked("order", None, lambda text: _order(text.split(","), st.session_state["engine"]))
     _remember_checked("against", "", lambda text: text and _engine(text))
@@ -71,7 +71,7 @@ def remember() -> None:
 
 def value(name: str) -> Any:
     """Return a knob's value as a slider holds it."""
-    kept = st.session_state.get(name)
+    kept = st.session_state.get(_key(name))
     return off(name) if kept is None else kept
 
 
@@ -127,7 +127,7 @@ def set_to(chosen: SamplingSettings) -> None:
     """Set the session's knobs to settings, as a callback of a button."""
     engine = chosen.engine if chosen.engine in engines.names() else engines.OWN
     given = dict(chosen.values)
-    st.session_state.update({name: _kept(name, given.get(name, off(name))) for name in numbers()})
+    st.session_state.update({_key(name): _kept(name, given.get(name, off(name))) for name in numbers()})
     st.session_state["logit_bias"] = bias_text(dict(chosen.logit_bias))
     order = _order(chosen.order, engine)
     st.session_state["order"] = None if order == engines.order(engine) else order
@@ -172,11 +172,20 @@ def take(told: Any) -> None:
         answers = _message(told.get("message"))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return
-    st.session_state.update({name: _kept(name, number) for name, number in given.items()})
+    st.session_state.update({_key(name): _kept(name, number) for name, number in given.items()})
     st.session_state["logit_bias"] = bias_text(bias)
     st.session_state["order"] = None if order == engines.order(engine) else order
     st.session_state.update({"engine": engine, "against": against, "pinned": pinned, _ANSWERS: answers})
     st.session_state.update({"bars": bars, "log_bars": bool(told["log"]), "token": token})
+
+
+def _key(name: str) -> str:
+    """Return where the session and the address have a knob: a registered stage's apart, for it may be called anything.
+
+    >>> _key("top_k"), _key("position")
+    ('top_k', 'own.position')
+    """
+    return name if name in OFF else f"own.{name}"
 
 
 def _kept(name: str, number: Any) -> Any:
