@@ -41,6 +41,12 @@ def test_a_file_is_a_stage_from_then_on(tmp_path):
     assert reshape([0.0] * 6, SamplingSettings(every=3)).kept_ids.tolist() == [0, 3]
 
 
+def test_the_example_of_the_guide_is_one(tmp_path):
+    guide = (Path(__file__).parents[3] / ".github" / "DEPLOYMENT.md").read_text("utf-8")
+    (file,) = load_stages(write(tmp_path / "every.py", guide.split("```python\n")[1].split("```")[0]))
+    assert file.problem == "" and reshape([0.0] * 6, SamplingSettings(every=4)).kept_ids.tolist() == [0, 4]
+
+
 def test_a_folder_is_read_by_name_and_a_broken_file_stops_no_other(tmp_path):
     write(tmp_path / "a.py", EVERY.format(name="first") + "raise OSError('no disk')")
     write(tmp_path / "b.py", EVERY.format(name="second"))
