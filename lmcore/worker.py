@@ -75,8 +75,6 @@ class Worker(Generic[T]):
         self._forgotten = weakref.finalize(self, self._work.stop)
         self._thread = threading.Thread(target=self._work.run, name=name, daemon=True)
         with _threads_lock:
-            for ended in [known for known in _threads if not known.is_alive()]:
-                del _threads[ended]
             self._thread.start()
             _threads[self._thread] = self._work
 
@@ -172,7 +170,8 @@ class _Work(Generic[T]):
         rest: float | Callable[[float], float],
         keep: int | None,
     ) -> None:
-        self._work, self._places, self._rest, self._keep = work, places, rest, keep
+        self._work: Callable[[Tell[T]], Any] | None = work
+        self._places, self._rest, self._keep = places, rest, keep
         self._holds_place = False
         self._began = 0.0  # when the present item was begun
         self.items: list[T] = []
@@ -191,6 +190,7 @@ class _Work(Generic[T]):
         end: State = "stopped"
         try:
             self._begin()
+            assert self._work is not None
             self.result = self._work(self._tell)
             end = "finished"
         except Stopped:
@@ -199,7 +199,10 @@ class _Work(Generic[T]):
             self.error, end = error, "failed"
         finally:
             self._give_place()
+            self._work = None  # it may refer to those who hold the result, which would then never be freed
             self.state = end
+            with _threads_lock:
+                _threads.pop(threading.current_thread(), None)
 
     def _begin(self) -> None:
         """Wait for a place, where one is needed, and begin the next item."""
