@@ -55,6 +55,7 @@ LLAMA_CPP = Preset(
     limits={"penalty_last_n": Range(0), "dry_penalty_last_n": Range(0)},
     reads=_READS,
     penalty_window=True,
+    lacks=(),
     alone={"mirostat": ("logit_bias", "temperature", "mirostat")},
 )
 OLLAMA = Preset(
@@ -118,5 +119,6 @@ KOBOLDCPP = Preset(
     off={**_OFF, "top_p": at_least_one, "adaptive_target": at_most_zero},
     reads={"temperature": lambda t: max(t, 0.0), "top_p": lambda p: max(p, 0.0)},
     penalty_window=True,
+    lacks=(),
     alone={"mirostat": ("logit_bias", "repetition_penalty", "presence_penalty", "temperature", "mirostat")},
 )

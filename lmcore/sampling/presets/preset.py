@@ -49,6 +49,7 @@ class Preset:
         limits: Field -> the values its server takes; others are refused.
         reads: Field -> how it reads a value that it neither refuses nor takes as given.
         penalty_window: Whether `penalty_last_n` is one of its knobs.
+        lacks: Fields of its stages that it does not have.
         alone: Field -> the stages that are left when it is on; the others do not run.
         silent: What it uses when nothing is asked for, where that differs from its defaults under knobs.
     """
@@ -67,6 +68,7 @@ class Preset:
     limits: Mapping[str, Range] = field(default_factory=dict)
     reads: Mapping[str, Callable[[float], float]] = field(default_factory=dict)
     penalty_window: bool = False
+    lacks: tuple[str, ...] = ("dynatemp_range", "dynatemp_exponent")
     alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     silent: Mapping[str, Any] | None = None
 
@@ -74,9 +76,8 @@ class Preset:
     def knobs(self) -> tuple[str, ...]:
         """The fields of `SamplingSettings` that this engine has."""
         names = [each.name for stage in self.order for each in stage_of(stage).fields]
-        if not self.penalty_window:
-            names = [name for name in names if name != "penalty_last_n"]
-        return (*dict.fromkeys(names), "seed")
+        lacks = self.lacks if self.penalty_window else (*self.lacks, "penalty_last_n")
+        return (*dict.fromkeys(name for name in names if name not in lacks), "seed")
 
     def read(self, name: str, value: Any) -> Any:
         """Return a knob's value as the engine takes it.

@@ -130,4 +130,5 @@ WEBUI = Preset(
     source="read: modules/presets.py, shared.py, api/typing.py and sampler_hijack.py of text-generation-webui",
     off={"top_k": at_most_zero, "top_p": at_least_one, "penalty_last_n": at_most_zero},
     penalty_window=True,
+    lacks=(),
 )

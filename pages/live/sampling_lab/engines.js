@@ -2,7 +2,7 @@
 
 import { OFF, STAGES, isOff } from "./reshape.js";
 
-// engine: {stages, off, rules, window, alone, limits}; see engines.py. Returns settings for `reshape`.
+// engine: {stages, lacks, off, rules, window, alone, limits}; see engines.py. Returns settings for `reshape`.
 export function under(engine, settings) {
   const used = { ...settings, rules: engine.rules, penalty_last_n: windowOf(engine, settings.penalty_last_n ?? 0) };
   const switched = Object.keys(engine.alone ?? {}).find((field) => !isOff(field, settings[field]));
@@ -10,7 +10,8 @@ export function under(engine, settings) {
   for (const [name, { fields }] of Object.entries(STAGES)) {
     for (const field of fields) {
       if (field === "penalty_last_n") continue;
-      if (!stages.includes(name) || engine.off[field]?.includes(settings[field])) used[field] = OFF[field];
+      const lacks = !stages.includes(name) || engine.lacks?.includes(field);
+      if (lacks || engine.off[field]?.includes(settings[field])) used[field] = OFF[field];
     }
   }
   return used;

@@ -265,3 +265,9 @@ def test_mirostat_of_llama_cpp_leaves_the_bias_and_the_temperature():
     settings = preset("llama.cpp", mirostat=2, temperature=1.5, logit_bias={0: 1.0})
     assert settings.active == ("logit_bias", "temperature", "mirostat")
     assert set(settings.ignored) == {"top_k", "top_p", "min_p"}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_dynamic_temperature_is_ignored_by_engines_without_it(name):
+    has = name in ("llama.cpp", "koboldcpp", "text-generation-webui")
+    assert ("dynatemp_range" in preset(name, temperature=1.0, dynatemp_range=0.5).ignored) is not has
