@@ -149,7 +149,8 @@ def test_targets_are_as_large_as_a_fingertip(phone: Page) -> None:
       const host = [...document.querySelectorAll("*")].find((e) => e.shadowRoot?.querySelector(".lab"));
       const root = host?.shadowRoot ?? document;
       const targets = root.querySelectorAll(".lab :is(.grip, .title, .button, .select, input[type=range], .field)");
-      const heights = [...targets].map((e) => [e.className || e.type, e.getBoundingClientRect().height]);
+      const shown = [...targets].filter((e) => e.checkVisibility());
+      const heights = shown.map((e) => [e.className || e.type, e.getBoundingClientRect().height]);
       return [heights.length, heights.filter(([, height]) => height < 36)];
     }""")
     assert small[0] > 50 and small[1] == []
@@ -160,6 +161,6 @@ def test_targets_are_as_large_as_a_fingertip(phone: Page) -> None:
 def test_on_a_tablet_no_stages_name_is_covered(open_page: OpenPage) -> None:
     page = open_page("/sampling?lang=en&temperature=0.8&repetition_penalty=1.3", **{**PHONE, "viewport": TABLET})
     page.locator(".row .now").first.wait_for(timeout=60_000)
-    for card in page.locator(".stage:has(.field)").all():
-        text, field = card.locator(".title span").bounding_box(), card.locator(".field").bounding_box()
+    for card in page.locator(".stage:has(.field):visible").all():
+        text, field = card.locator(".title span").first.bounding_box(), card.locator(".field").first.bounding_box()
         assert text["x"] + text["width"] <= field["x"]

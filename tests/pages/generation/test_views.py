@@ -101,5 +101,5 @@ def test_every_view_stands_any_prompt(name: str, lang: str, prompt: str) -> None
     if "generation.jobs" in app.session_state:
         for job in app.session_state["generation.jobs"].values():
             job.join(60)
-            assert job.error == ""
+            assert job.error is None
     clean(app.run())
