@@ -11,7 +11,7 @@ from pages.common import link, session, widgets
 from pages.common.text import _, markdown_literal, visible
 
 _COPIES = 3  # of a model in float32: its gradient, a copy that moves, and what the backward pass takes meanwhile
-EXAMPLES = {"example": "今天天气不错", "medicine": "患者服用华法林后出现黑便"}
+EXAMPLES = {"weather": "今天天气不错", "example": "患者服用华法林后出现黑便"}
 
 
 def sentence() -> tuple[str, list[int]]:
@@ -19,9 +19,9 @@ def sentence() -> tuple[str, list[int]]:
     source = widgets.choice(
         "training.sentence",
         _("Sentence"),
-        ["example", "prompt", "medicine"],
-        "example",
-        format_func={"example": "… → 不错", "prompt": _("my prompt"), "medicine": "… → 黑便"}.__getitem__,
+        ["weather", "prompt", "example"],
+        "weather",
+        format_func={"weather": "… → 不错", "prompt": _("my prompt"), "example": "… → 黑便"}.__getitem__,
         help=_("The last token is predicted from the tokens before it."),
     )
     if source == "prompt":

@@ -144,9 +144,15 @@ def test_looking_changes_nothing_in_the_shared_model(view: str) -> None:
 
 
 def test_every_token_can_be_scored_and_the_step_that_stops_helping_is_told() -> None:
-    app = run(**{"training.view": "step", "training.eta": "1.0", "training.last_only": "0"})
+    address = {
+        "training.view": "step",
+        "training.sentence": "example",
+        "training.eta": "1.0",
+        "training.last_only": "0",
+    }
+    app = run(**address)
     lm = lmcore.load("small-world")
-    ids = torch.tensor(lm.tokenizer.encode(SENTENCE).ids)
+    ids = torch.tensor(lm.tokenizer.encode("患者服用华法林后出现黑便").ids)
     moved = copy.deepcopy(lm.model)
     loss = F.cross_entropy(moved(ids[:-1]), ids[1:])
     loss.backward()
