@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 import time
+import types
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 from torch.nn import functional as F
 
 import lmcore
-from lmcore import memory
 from lmcore.corpus import windows
 from lmcore.training import sides_history
 from pages.common import session
@@ -305,7 +306,7 @@ def test_a_training_is_drawn_beside_the_record() -> None:
     app = run(**QUICK)
     button(app, "start").click().run()
     until(app, "finished")
-    app.segmented_control(key="training.view").set_value("over").run()
+    app.button(key="training.view.more.over").click().run()
     assert set(tables(app)[0]["training"]) == {"tied", "untied", "my training, tied"}
 
 
@@ -341,13 +342,12 @@ def test_hostile_text_is_learned_and_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("view", ["step", "sides"])
-def test_a_gradient_that_does_not_fit_the_memory_is_refused_before_it_is_computed(view, tmp_path, monkeypatch) -> None:
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal: 16000000 kB\nMemAvailable: 14000 kB\n", encoding="ascii")
-    monkeypatch.setattr(memory, "_MEMINFO", meminfo)
+def test_a_gradient_that_does_not_fit_the_memory_is_refused_before_it_is_computed(view, monkeypatch) -> None:
+    free = types.SimpleNamespace(available=14_000 * 1024)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
     (refusal,) = run(**{"training.view": view}).info
     assert "0.0 GB are free" in refusal.value and "small-world" in refusal.value
-    meminfo.write_text("MemTotal: 16000000 kB\nMemAvailable: 16000 kB\n", encoding="ascii")
+    free.available = 16_000 * 1024
     assert not run(**{"training.view": view}).info
 
 
