@@ -136,7 +136,7 @@ def test_a_part_opens_its_page_at_this_state_with_what_was_drawn(open_page: Open
     page.wait_for_url(re.compile(r"/blocks\?"))
     settle(page)
     assert "layer=1" in page.url and "head=2" in page.url and "position=4" in page.url
-    assert page.get_by_role("textbox", name="Prompt").first.input_value() == PROMPT + drawn
+    expect(page.get_by_role("textbox", name="Prompt").first).to_have_value(PROMPT + drawn)
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="The whole way").click()
     settle(page)
     view(page)
