@@ -106,7 +106,7 @@ def delaying_proxy(server: Server) -> Iterator[DelayingProxy]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Start Chromium; skip, or fail under CI, when there is none."""
-    expect.set_options(timeout=30_000)  # a busy machine may take its time: what is asked is that it comes, not when
+    expect.set_options(timeout=60_000)  # a busy machine may take its time: what is asked is that it comes, not when
     with sync_playwright() as playwright:
         running = launch(playwright)
         yield running
@@ -152,6 +152,7 @@ def open_page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Open
 
     def open_(address: str = "/", **options: Any) -> Page:
         context = browser.new_context(**{"locale": "en-US", "viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
