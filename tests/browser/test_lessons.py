@@ -18,7 +18,7 @@ def test_a_step_waits_for_an_answer_and_goes_on(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile("/tokenization.*lesson.step=1"), timeout=WAIT)
     title = page.get_by_role("heading", name="Tokenization")
     expect(title).to_have_count(0)
-    page.get_by_text("Four, one a word").click()
+    page.get_by_text("Four, one for each word").click()
     answer = page.get_by_role("button", name="Answer", exact=True)
     expect(answer).to_be_enabled(timeout=WAIT)
     answer.click()

@@ -14,7 +14,7 @@ def test_a_csv_file_is_scored(open_page: OpenPage) -> None:
     expect(page.get_by_text("2 texts")).to_be_visible()
     page.get_by_role("button", name="Score the texts").click()
     settle(page)
-    expect(page.get_by_text("Line 3: one token alone")).to_be_visible()
+    expect(page.get_by_text("Line 3: a single token")).to_be_visible()
     expect(page.get_by_test_id("stMetricValue").first).to_have_text("4")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as CSV").click()

@@ -97,6 +97,6 @@ def test_a_chip_is_followed_to_its_row(open_page: OpenPage) -> None:
     page = open_page("/tokenization?prompt=今天天气")
     page.locator(".groups .chip").nth(1).click()
     settle(page)
-    page.get_by_role("link", name="(token 1) to its row").click()
+    page.get_by_role("link", name="(token 1) in the embedding").click()
     settle(page)
     assert "/embedding" in page.url and "position=1" in page.url
