@@ -72,9 +72,16 @@ _MEASURE = """() => {
 }"""
 
 
-# Nothing stands in for what is still to come, and every chart has its lines.
-_IS_DRAWN = """() => !document.querySelector("[data-testid=stSkeleton]") &&
-  [...document.querySelectorAll(".stPlotlyChart")].every((chart) => chart.querySelector(".main-svg"))"""
+# The script has ended, nothing stands in for what is still to come, and every chart has its lines in its final size.
+_IS_DRAWN = """() => {
+  const isFilled = (chart) => {
+    const lines = chart.querySelector(".main-svg");
+    return lines && Math.abs(lines.getBoundingClientRect().height - chart.getBoundingClientRect().height) < 3;
+  };
+  return document.querySelector("[data-testid=stApp]").dataset.testScriptState === "notRunning" &&
+    !document.querySelector("[data-testid=stSkeleton]") &&
+    [...document.querySelectorAll(".stPlotlyChart")].every(isFilled);
+}"""
 
 
 @dataclass(frozen=True)
@@ -104,15 +111,20 @@ class Screen:
 
 
 def measured(page: Page) -> Screen:
-    """Return where things are once all is drawn and stays where it is."""
+    """Return where things are once all is drawn and has stayed where it is for some readings.
+
+    A page without a picture, or one that is still at work after a minute, is measured as it is.
+    """
     before: Any = None
-    for _ in range(80):
-        drawn = page.evaluate(_IS_DRAWN)
-        now = page.evaluate(_MEASURE)
-        if drawn and now == before and now["picture"]:
+    n_equal = 0
+    for _ in range(240):
+        now = page.evaluate(_MEASURE) if page.evaluate(_IS_DRAWN) else None
+        n_equal = n_equal + 1 if now and now == before else 0
+        if n_equal >= (2 if now and now["picture"] else 12):
             break
         before = now
         page.wait_for_timeout(250)
+    now = page.evaluate(_MEASURE)
     return Screen(*(None if now[key] is None else tuple(now[key]) for key in ("picture", "controls")))
 
 

@@ -185,7 +185,7 @@ def effect(values: ArrayLike, *, row_title: str, column_title: str) -> Figure:
     values = np.array(values, dtype=np.float32)
     values[np.triu_indices(len(values), 1)] = np.nan
     limit = float(np.nanmax(np.abs(values))) or 1.0
-    figure = theme.base_figure(270, x_title=column_title, y_title=row_title)
+    figure = theme.base_figure(220, x_title=column_title, y_title=row_title)
     figure.add_heatmap(
         z=values,
         zmin=-limit,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -56,7 +57,7 @@ def show() -> None:
     names = built_in_models()
     n_heads = lmcore.builtin.configs()[names["alibi"]].n_heads
     longest = lmcore.builtin.configs()[names["learned"]].context_length
-    controls, intro = page.workbench()
+    controls, picture = page.workbench()
     with controls:
         d_model = widgets.slider("position.d_model", "d_model", 2, 256, 128)
         base = float(widgets.select("position.base", _("Base"), [100, 1_000, 10_000, 100_000, 1_000_000], 10_000))
@@ -70,32 +71,33 @@ def show() -> None:
                 ).format(d=d_model, even=d_model - 1 or 2)
             )
     d_rope = max(d_model - d_model % 2, 2)
-    with intro:
+    effects = _effects(names, length, d_model, d_rope, base, head)
+    with picture:
+        for encoding, effect in _in_threes(effects):
+            st.markdown(f"**{effect.title}**  \n:small[{effect.told}]")
+            page.figure(
+                figures.effect(effect.square.numpy(), row_title=_("query"), column_title=_("key")),
+                f"position-compare-{encoding}",
+                _("The effect of the encoding on the score of every query and key."),
+            )
         st.markdown(
             _(
                 "Each square shows the effect of the encoding alone on the score of a query (row) and a key "
-                "(column): blue below 0, orange above, later positions empty. Below it is the same value "
-                "against the distance, for the last query. Where every diagonal has one colour, only the "
+                "(column): blue below 0, orange above, later positions empty. The lines below show the same "
+                "value against the distance, for the last query. Where every diagonal has one colour, only the "
                 "distance matters."
             )
         )
+    for encoding, effect in _in_threes(effects):
+        st.markdown(f"**{effect.title}**")
+        page.figure(
+            figures.small_line(
+                effect.square[-1].flip(0), colour=figures.COLOURS[encoding], x_title=_("distance (tokens)")
+            ),
+            f"position-compare-{encoding}-distance",
+            _("The same value against the distance between query and key, for the last query."),
+        )
     page.numbers_table(_properties(d_model, n_heads), "position-compare")
-    for row in _in_threes(_effects(names, length, d_model, d_rope, base, head)):
-        for column, (encoding, effect) in zip(st.columns(3), row, strict=True):
-            with column:
-                st.markdown(f"**{effect.title}** · {effect.told}")
-                page.figure(
-                    figures.effect(effect.square.numpy(), row_title=_("query"), column_title=_("key")),
-                    f"position-compare-{encoding}",
-                    _("The effect of the encoding on the score of every query and key."),
-                )
-                page.figure(
-                    figures.small_line(
-                        effect.square[-1].flip(0), colour=figures.COLOURS[encoding], x_title=_("distance (tokens)")
-                    ),
-                    f"position-compare-{encoding}-distance",
-                    _("The same value against the distance between query and key, for the last query."),
-                )
     st.markdown("**" + _("Wavelength of each pair: sinusoidal and RoPE share the formula, but not the width") + "**")
     d_head = lmcore.builtin.configs()[names["rope"]].d_head
     sizes = {f"sinusoidal, d_model {d_model}": d_model, f"RoPE, d_head {d_head}": d_head}
@@ -162,8 +164,12 @@ def _effects(
     ]
 
 
-def _in_threes(effects: list[tuple[str, Effect]]) -> list[list[tuple[str, Effect]]]:
-    return [effects[start : start + 3] for start in range(0, len(effects), 3)]
+def _in_threes(effects: list[tuple[str, Effect]]) -> Iterator[tuple[str, Effect]]:
+    """Yield the effects, each to be drawn in its column of a row of three."""
+    for start in range(0, len(effects), 3):
+        for column, effect in zip(st.columns(3), effects[start : start + 3], strict=True):
+            with column:
+                yield effect
 
 
 def _properties(d_model: int, n_heads: int) -> pd.DataFrame:
