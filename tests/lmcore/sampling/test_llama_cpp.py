@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmcore.sampling import History, SamplingSettings, preset, reshape
+from lmcore.sampling import PRESETS, History, SamplingSettings, preset, reshape
 from tests.engines.llama_cpp import NAME
 from tests.engines.servers import python_of
 
@@ -24,10 +24,7 @@ from . import oracles
 pytestmark = pytest.mark.slow
 
 LEAST = (0, 3, 36)  # the version of llama-cpp-python that the preset describes
-KNOBS = (
-    *("penalty_last_n", "repetition_penalty", "frequency_penalty", "presence_penalty"),
-    *("top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "temperature"),
-)
+KNOBS = PRESETS["llama.cpp"].knobs
 OFF = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
 
 
@@ -49,11 +46,23 @@ class Chain:
 
     def __call__(self, logits, settings: SamplingSettings, history=()):
         """Kept ids, ascending, and their probabilities."""
-        knobs = {name: getattr(settings, name) for name in KNOBS}
-        self._process.stdin.write(json.dumps([[float(logit) for logit in logits], knobs, list(history)]) + "\n")
+        ((ids, probs, _drawn),) = self.draws(logits, settings, history, 1)
+        return ids, probs
+
+    def draws(self, logits, settings: SamplingSettings, history=(), n=1):
+        """For each of n draws from the same logits: kept ids, ascending, their probabilities, and the id drawn."""
+        knobs = {name: getattr(settings, name) for name in KNOBS if name != "logit_bias"}
+        knobs["seed"] = settings.seed or 0
+        knobs["penalty_last_n"] = settings.penalty_last_n or 0
+        knobs["dry_penalty_last_n"] = settings.dry_penalty_last_n or 0
+        self._process.stdin.write(json.dumps([[float(logit) for logit in logits], knobs, list(history), n]) + "\n")
         self._process.stdin.flush()
-        possible = [(token, logit) for token, logit in self._answer() if logit > -np.inf]  # greedy and sigma leave some
-        return [token for token, _ in possible], oracles.softmax([logit for _, logit in possible])
+        found = []
+        for left, drawn in self._answer():
+            possible = [(token, logit) for token, logit in left if logit > -np.inf]  # greedy and sigma leave some
+            ids = [token for token, _ in possible]
+            found.append((ids, oracles.softmax([logit for _, logit in possible]), drawn))
+        return found
 
     def _answer(self):
         return json.loads(self._process.stdout.readline())
@@ -129,3 +138,51 @@ def test_exactly_k_of_tied_tokens(theirs):
 def test_a_typical_sum_exactly_at_p_goes_on(theirs):
     settings = preset("llama.cpp", **{**OFF, "typical_p": 0.5})
     assert len(theirs([0.0] * 4, settings)[0]) == reshape([0.0] * 4, settings).candidates == 3
+
+
+def test_dry_lowers_what_would_repeat(theirs):
+    rng = np.random.default_rng(2)
+    logits = torch.randn(12, generator=torch.Generator().manual_seed(3)) * 2
+    for window, allowed, base in itertools.product((0, 5, 64), (0, 1, 2, 4), (1.0, 1.75, 4.0)):
+        for history in ([], [1], rng.integers(0, 3, 40).tolist(), [1, 2, 3, 4] * 30, [7] * 100):
+            knobs = {"dry_multiplier": 0.8, "dry_base": base, "dry_allowed_length": allowed}
+            assert_equal(theirs, logits, {**knobs, "dry_penalty_last_n": window}, history)
+
+
+def test_dynamic_temperature_over_a_grid(theirs):
+    for spread, t, reach, exponent in itertools.product((0.01, 1.0, 6.0), (0.7, 1.5), (0.3, 1.0), (0.5, 1.0, 2.0)):
+        logits = torch.randn(200, generator=torch.Generator().manual_seed(4)) * spread
+        knobs = {"temperature": t, "dynatemp_range": reach, "dynatemp_exponent": exponent}
+        assert_equal(theirs, logits, knobs)
+        assert_equal(theirs, logits, {**knobs, "top_k": 7})
+        assert_equal(theirs, logits, {**knobs, "top_k": 1})
+
+
+def test_xtc_takes_one_of_our_two_ways_with_its_weight(theirs):
+    logits = torch.randn(50, generator=torch.Generator().manual_seed(5)) * 2
+    for threshold, share in itertools.product((0.01, 0.1, 0.4, 0.6), (0.3, 1.0)):
+        knobs = {**OFF, "xtc_probability": share, "xtc_threshold": threshold}
+        ways = reshape(logits, preset("llama.cpp", **knobs)).ways
+        times = dict.fromkeys(range(len(ways)), 0)
+        for ids, probs, _drawn in theirs.draws(logits, preset("llama.cpp", **knobs, seed=6), n=300):
+            (place,) = (n for n, way in enumerate(ways) if way.final.token_ids.tolist() == ids)
+            times[place] += 1
+            np.testing.assert_allclose(ways[place].final.probs.numpy(), probs, atol=2e-5)
+        expected = [way.weight * 300 for way in ways]
+        # Four standard deviations of a binomial.
+        assert all(abs(times[n] - mean) <= 4 * np.sqrt(300 * 0.25) for n, mean in enumerate(expected)), times
+
+
+@pytest.mark.parametrize("knobs", [{"mirostat": 1}, {"mirostat": 2}, {"adaptive_target": 0.3}])
+def test_what_steers_has_the_same_state_at_each_token(theirs, knobs):
+    logits = torch.randn(400, generator=torch.Generator().manual_seed(7)) * 2
+    for more in ({}, {"mirostat_tau": 2.0, "mirostat_eta": 0.4, "adaptive_decay": 0.5, "temperature": 1.3}):
+        family = next(iter(knobs)).split("_")[0]
+        mine = {name: value for name, value in more.items() if name.startswith((family, "temperature"))}
+        chosen = preset("llama.cpp", **{**OFF, **knobs, **mine, "seed": 8})
+        state = None
+        for ids, probs, drawn in theirs.draws(logits, chosen, n=25):
+            result = reshape(logits, chosen, state=state)
+            assert result.kept_ids.tolist() == ids
+            np.testing.assert_allclose(result.probs[ids].numpy(), probs, atol=2e-5)
+            state = result.next_state(drawn)
