@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lmcore.sampling.presets.exllama import EXLLAMAV2, EXLLAMAV3
+from lmcore.sampling.presets.exllama import EXLLAMAV2, EXLLAMAV3, TABBYAPI
 from lmcore.sampling.presets.hosted import OPENAI
-from lmcore.sampling.presets.llama import KOBOLDCPP, LLAMA_CPP, OLLAMA, OLLAMA_V1
+from lmcore.sampling.presets.llama import KOBOLDCPP, LLAMA_CPP, OLLAMA, OLLAMA_GO, OLLAMA_V1
 from lmcore.sampling.presets.preset import Preset, Refused, settings_names
-from lmcore.sampling.presets.python_engines import SGLANG, TRANSFORMERS, VLLM, WEBUI
+from lmcore.sampling.presets.python_engines import SGLANG, SGLANG_PYTORCH, TRANSFORMERS, VLLM, WEBUI
 from lmcore.sampling.settings import SamplingSettings
 
 __all__ = ["ENGINES", "PRESETS", "Engine", "Preset", "Refused", "preset"]
 
 _ALL = (
-    *(TRANSFORMERS, VLLM, SGLANG, LLAMA_CPP, OLLAMA, OLLAMA_V1),
-    *(EXLLAMAV2, EXLLAMAV3, KOBOLDCPP, WEBUI, OPENAI),
+    *(TRANSFORMERS, VLLM, SGLANG, SGLANG_PYTORCH, LLAMA_CPP, OLLAMA, OLLAMA_V1, OLLAMA_GO),
+    *(EXLLAMAV2, EXLLAMAV3, TABBYAPI, KOBOLDCPP, WEBUI, OPENAI),
 )
 PRESETS: Mapping[str, Preset] = {each.name: each for each in _ALL}
 """Engine name -> what is known of its sampler."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lmcore.sampling.presets.preset import Preset, at_most_zero, outside_zero_one
 from lmcore.sampling.rules import Rules
 
-__all__ = ["EXLLAMAV2", "EXLLAMAV3"]
+__all__ = ["EXLLAMAV2", "EXLLAMAV3", "TABBYAPI"]
 
 _V3_PENALTIES = ("logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty", "dry")
 
@@ -74,4 +74,29 @@ EXLLAMAV3 = Preset(
         **{"temperature": 0.8, "min_p": 0.08},
         "order": (*_V3_PENALTIES, "min_p", "top_k", "top_p", "temperature", "adaptive_p"),
     },
+)
+TABBYAPI = Preset(
+    name="tabbyapi",
+    title="TabbyAPI (exllamav3)",
+    version="e632af41e",
+    date="2026-08-13",
+    order=(
+        *("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "temperature"),
+        *("top_k", "top_p", "min_p", "xtc", "adaptive_p"),
+    ),
+    rules=Rules(top_k_beyond_vocab="off", boundary_ulps=0.0),
+    does=(
+        "A silent request gets temperature 1 and no filter; its sample configuration loads a preset with temperature "
+        "0.8 and top-p 0.9.",
+        "What the model's generation_config.json says is not read.",
+        "Temperature runs first, unless temperature_last is sent; then top-k, top-p and min-p.",
+        "Top-p keeps a token while the mass before it is less than p.",
+        "Temperature 0 and top-p 0 keep the most probable token.",
+        "XTC draws no coin: it samples from the average of both outcomes, which is the mixture here. Newline and "
+        "special tokens, which it protects, are not told apart here.",
+        "Penalties count the prompt and what was generated; how they fade with distance is not computed here.",
+        "DRY, typical and mirostat are accepted and ignored.",
+    ),
+    source="read: common/sampling.py and backends/exllamav3 of TabbyAPI",
+    off={"top_k": lambda k: k < 1, "adaptive_target": lambda target: target == 1},
 )

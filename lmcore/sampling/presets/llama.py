@@ -8,7 +8,7 @@ from lmcore.sampling.presets.preset import Preset, at_least_one, at_most_zero, w
 from lmcore.sampling.rules import Rules
 from lmcore.sampling.stage import Range
 
-__all__ = ["KOBOLDCPP", "LLAMA_CPP", "OLLAMA", "OLLAMA_V1"]
+__all__ = ["KOBOLDCPP", "LLAMA_CPP", "OLLAMA", "OLLAMA_GO", "OLLAMA_V1"]
 
 _RULES = Rules(typical_boundary="exceed", boundary_ulps=0.0)
 _OFF = {
@@ -88,6 +88,26 @@ OLLAMA_V1 = replace(
     defaults={"top_k": 40, "penalty_last_n": 64},
     does=("Its OpenAI route sets temperature 1 and top-p 1 even when the request is silent.", *OLLAMA.does),
     source="read: openai/openai.go of Ollama, and as for its other route",
+)
+OLLAMA_GO = Preset(
+    name="ollama-go",
+    title="Ollama's Go sampler, until v0.30",
+    version="before 9db4bdbad",
+    date="2026-05-29",
+    order=("top_k", "temperature", "top_p", "min_p"),
+    defaults={"temperature": 0.8, "top_k": 40, "top_p": 0.9},
+    rules=Rules(top_p_boundary="exceed", least_temperature=1e-7, boundary_ulps=0.0),
+    does=(
+        "Models on Ollama's own engine were sampled so until v0.30.0; since then llama-server samples all GGUF models.",
+        "Top-k keeps exactly k; which of equal tokens stay depends on its heap there, the lowest ids here.",
+        "Temperature runs after top-k and before top-p and min-p; above 0 it is at least 0.0000001.",
+        "Top-p stops once the sum is more than p: at equality it keeps one more than other engines.",
+        "It has no penalties: repeat_penalty and the like were accepted and changed nothing.",
+        "A grammar is tried after the draw, which is not computed here.",
+    ),
+    source="read: sample/ of Ollama before its commit 9db4bdbad",
+    off={"top_k": at_most_zero, "min_p": at_most_zero},
+    reads=_READS,
 )
 KOBOLDCPP = Preset(
     name="koboldcpp",

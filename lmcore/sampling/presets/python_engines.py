@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lmcore.sampling.presets.preset import Preset, at_least_one, at_most_zero
 from lmcore.sampling.rules import Rules
 from lmcore.sampling.stage import Range
 
-__all__ = ["SGLANG", "TRANSFORMERS", "VLLM", "WEBUI"]
+__all__ = ["SGLANG", "SGLANG_PYTORCH", "TRANSFORMERS", "VLLM", "WEBUI"]
 
 _OPENAI_PENALTIES = {"frequency_penalty": Range(-2, 2), "presence_penalty": Range(-2, 2)}
 _UP_TO_ONE = Range(0, 1, low_open=True)
@@ -87,7 +89,7 @@ SGLANG = Preset(
         top_k_ties="all",
         top_k_beyond_vocab="off",
         top_p_ties="all",
-        top_p_joint=True,
+        top_p_joint="without min_p",
         repetition_penalty_counts="generated",
         additive_penalties_count="generated",
         greedy_below=1e-6,
@@ -99,14 +101,26 @@ SGLANG = Preset(
         "speculation, top-p looks at what top-k left.",
         "Every penalty counts only what was generated; presence and frequency come before repetition, as with its "
         "overlap scheduling.",
-        "Top-p keeps a token while the mass above it is less than p, so that equal ones stay together (FlashInfer); "
-        "its PyTorch backend keeps one more at equality.",
+        "Top-p keeps a token while the mass above it is less than p, so that equal ones stay together (FlashInfer).",
         "A temperature below 0.000001 is greedy.",
         "Top-k 0 and top-p 0 are refused; top-k -1 is off. Presence and frequency go from -2 to 2.",
     ),
     source="read: srt/layers/sampler.py, srt/sampling and entrypoints/openai/protocol.py of SGLang",
     off={"top_k": lambda k: k == -1},
     limits={"top_k": Range(1), "top_p": _UP_TO_ONE, "min_p": Range(0, 1), **_OPENAI_PENALTIES},
+)
+SGLANG_PYTORCH = replace(
+    SGLANG,
+    name="sglang-pytorch",
+    title="SGLang, PyTorch backend",
+    rules=replace(SGLANG.rules, top_k_ties="lowest", top_p_ties="lowest", top_p_boundary="exceed", top_p_joint="yes"),
+    does=(
+        "Its sampler where FlashInfer is not used (--sampling-backend pytorch); everything before it is the same.",
+        "Top-k keeps exactly k; which of equal tokens stay is unspecified there, the lowest ids here.",
+        "Top-p keeps a token while the mass before it is at most p, so at equality one more than elsewhere, and always "
+        "looks at the whole vocabulary.",
+        *(line for line in SGLANG.does if "FlashInfer" not in line and "jointly" not in line),
+    ),
 )
 WEBUI = Preset(
     name="text-generation-webui",
@@ -119,12 +133,19 @@ WEBUI = Preset(
         *("tfs_z", "top_a", "min_p", "adaptive_p", "mirostat", "xtc"),
     ),
     defaults={"top_p": 0.95, "penalty_last_n": 1024, "dry_penalty_last_n": 1024},
-    rules=Rules(top_k_ties="all", top_p_ties="highest", typical_ties="all", boundary_ulps=0.0),
+    rules=Rules(
+        top_k_ties="all",
+        top_p_ties="highest",
+        typical_ties="all",
+        top_n_sigma_divisor="n - 1",
+        boundary_ulps=0.0,
+    ),
     does=(
         "Temperature runs before the filters, also when llama.cpp computes: it sends its order along.",
         "Penalties and DRY look at the latest 1,024 tokens; 0 is all of them.",
         "Rules at the boundaries are those of its loader; here those of its transformers loader.",
-        "That loader's top-n-sigma divides by V - 1; here by the number of candidates.",
+        "That loader's top-n-sigma divides by V - 1 and counts an impossible token's logit as 0; here by the number of "
+        "candidates less 1.",
         "Temperature 0 is an error in its transformers loader and the most probable token in the others.",
     ),
     source="read: modules/presets.py, shared.py, api/typing.py and sampler_hijack.py of text-generation-webui",

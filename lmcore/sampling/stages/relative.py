@@ -16,7 +16,8 @@ _CUTOFF_STOPS = (0.0, *(float(f"{m}e{e}") for e in (-5, -4, -3, -2, -1) for m in
 def top_n_sigma(tokens: Candidates, context: Context) -> Candidates:
     """Keep the logits within n standard deviations of the largest; the temperature cancels out."""
     logits = tokens.logits.double()
-    return tokens.keep_where(logits >= logits.max() - context.settings.top_n_sigma * logits.std(correction=0))
+    correction = int(context.settings.rules.top_n_sigma_divisor == "n - 1" and len(tokens) > 1)
+    return tokens.keep_where(logits >= logits.max() - context.settings.top_n_sigma * logits.std(correction=correction))
 
 
 def min_p(tokens: Candidates, context: Context) -> Candidates:

@@ -48,11 +48,19 @@ def top_p(tokens: Candidates, context: Context) -> tuple[Candidates, Note]:
             arrival = len(tokens) - 1 - torch.sort(tokens.logits.flip(0), descending=True, stable=True).indices
         weights = tokens.weights()
         return tokens.keep(fit_within(weights, p, arrival), weights), note
-    joint = rules.top_p_joint and settings.min_p == 0 and "top_k" in context.entered
+    alone = rules.top_p_joint == "no" or (rules.top_p_joint == "without min_p" and settings.min_p > 0)
+    joint = not alone and "top_k" in context.entered
     of = context.entered["top_k"] if joint else tokens
     below_max = of.below_max()
     weights = below_max.exp()
-    positions = first_until_mass(below_max, weights, p, ties=rules.top_p_ties, tolerance=context.tolerance)
+    positions = first_until_mass(
+        below_max,
+        weights,
+        p,
+        boundary="exceed" if rules.top_p_boundary == "exceed" else "reach",
+        ties=rules.top_p_ties,
+        tolerance=context.tolerance,
+    )
     if joint:
         return tokens.keep_where(torch.isin(tokens.token_ids, of.token_ids[positions])), note
     return tokens.keep(positions, weights), note

@@ -114,6 +114,7 @@ def says(rules: Rules) -> dict[str, str]:
             "dropped": _("the crossing token is removed"),
         }[rules.typical_boundary],
         "temperature": _("T = 0 is greedy"),
+        "top_n_sigma": _("the variance is divided by {divisor}").format(divisor=rules.top_n_sigma_divisor),
     }
     if rules.top_k_ties == "all":
         told["top_k"] = _("ties at rank k: all are kept")
@@ -121,7 +122,9 @@ def says(rules: Rules) -> dict[str, str]:
         told["top_p"] = _("the crossing token is kept; among equal ones, the higher ids")
     if rules.top_p_ties == "all":
         told["top_p"] = _("the crossing token stays, and those equal to it")
-    if rules.top_p_joint:
+    if rules.top_p_boundary == "exceed":
+        told["top_p"] = _("stops once the sum is more than p")
+    if rules.top_p_joint != "no":
         told["top_p"] += " · " + _("jointly with top-k: over all tokens")
     if rules.top_p_boundary == "crossing dropped":
         told["top_p"] = _("the crossing token is removed; a smaller one may still fit")

@@ -7,13 +7,15 @@ const LEAST_SHARE = 1e-6; // exllamav2's top-p never keeps a token less probable
 
 const WEIGHTY = 1000; // a token lighter than so many tolerances is no matter of a boundary given in decimals
 
-// By falling probability, until the sum is p or more: the crossing token stays, unless the sum before it misses p by no
-// more than the tolerance.
-export function untilMass(c, p, { top_p_ties: ties }, tolerance) {
+// By falling probability, until the sum is p or more (or, where it has to exceed p, more): the crossing token stays,
+// unless the sum before it misses p by no more than the tolerance.
+export function untilMass(c, p, { top_p_ties: ties, top_p_boundary: boundary }, tolerance) {
   const weights = weigh(c);
   const { sums, total } = c;
-  let i = Math.min(countWhile(c, (place) => sums[place] / total < p), sums.length - 1);
-  if (isEnough(i > 0 ? sums[i - 1] / total : 0, p, weights[i] / total, tolerance) && i > 0) i--;
+  const exceeds = boundary === "exceed";
+  const isShort = (place) => (exceeds ? sums[place] / total <= p : sums[place] / total < p);
+  let i = Math.min(countWhile(c, isShort), sums.length - 1);
+  if (!exceeds && isEnough(i > 0 ? sums[i - 1] / total : 0, p, weights[i] / total, tolerance) && i > 0) i--;
   if (ties === "all") return keepFirst(c, countWhile(c, (place) => c.logits[place] >= c.logits[i]));
   if (ties === "lowest" || c.logits[i + 1] !== c.logits[i]) return keepFirst(c, i + 1);
   // Of the equal ones at the boundary the highest ids enter first, and they stand last.

@@ -106,14 +106,15 @@ export const KERNELS = {
     return atLeast(c, cutoff, tolerance);
   },
 
-  top_n_sigma(c, n) {
+  top_n_sigma(c, n, { rules }) {
     const { logits } = c;
+    const divisor = rules.top_n_sigma_divisor === "n - 1" && logits.length > 1 ? logits.length - 1 : logits.length;
     let mean = 0;
     for (let i = 0; i < logits.length; i++) mean += logits[i];
     mean /= logits.length;
     let variance = 0;
     for (let i = 0; i < logits.length; i++) variance += (logits[i] - mean) ** 2;
-    const least = logits[0] - n * Math.sqrt(variance / logits.length);
+    const least = logits[0] - n * Math.sqrt(variance / divisor);
     return [keepFirst(c, countWhile(c, (i) => logits[i] >= least)), null];
   },
 
@@ -131,8 +132,9 @@ export const KERNELS = {
     const note = p === 0 ? { kind: "top_p_zero" } : null;
     const { rules, settings, entered, tolerance } = context;
     if (rules.top_p_boundary === "crossing dropped") return [fitWithin(c, p, context), note];
-    const isJoint = rules.top_p_joint && !(settings.min_p > 0) && entered.top_k;
-    if (!isJoint) return [untilMass(c, p, rules, tolerance), note];
+    const { top_p_joint: joint } = rules;
+    const isAlone = joint === "no" || (joint === "without min_p" && settings.min_p > 0);
+    if (isAlone || !entered.top_k) return [untilMass(c, p, rules, tolerance), note];
     // Over what entered top-k; both keep the first ones.
     const count = untilMass(entered.top_k, p, rules, tolerance).ranks.length;
     return [keepFirst(c, Math.min(count, c.ranks.length)), note];
@@ -253,7 +255,7 @@ export function isOff(field, value) {
 }
 
 // Does a stage depend on more than the candidates that enter it?
-const isJoint = (name, rules) => name === "top_p" && rules.top_p_joint;
+const isJoint = (name, rules) => name === "top_p" && rules.top_p_joint !== "no";
 
 const same = (some, others) => some.every((value, index) => isSame(value, others[index]));
 

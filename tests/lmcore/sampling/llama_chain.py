@@ -1,8 +1,8 @@
 """llama.cpp's own sampler chain, asked line by line: `python llama_chain.py`, with a Python that has llama-cpp-python.
 
-A line in is JSON [logits, settings, history, draws], a line out what is left at each draw: the ids and their logits, and
-the id drawn where a sampler of the chain draws one. It stands alone, so that the package can lie in an environment of
-its own. No model is needed: a chain is built from the settings and applied to an array of (id, logit) pairs.
+A line in is JSON [logits, settings, history, draws], a line out what is left at each draw: the ids and their logits,
+and the id drawn where a sampler of the chain draws one. It stands alone, so that the package can lie in an environment
+of its own. No model is needed: a chain is built from the settings and applied to an array of (id, logit) pairs.
 """
 
 import ctypes
@@ -42,9 +42,7 @@ def samplers(llama_cpp, size, settings):
         llama_cpp.llama_sampler_init_typical(settings["typical_p"], 1),
         llama_cpp.llama_sampler_init_top_p(settings["top_p"], 1),
         llama_cpp.llama_sampler_init_min_p(settings["min_p"], 1),
-        llama_cpp.llama_sampler_init_xtc(
-            settings["xtc_probability"], settings["xtc_threshold"], 1, settings["seed"]
-        ),
+        llama_cpp.llama_sampler_init_xtc(settings["xtc_probability"], settings["xtc_threshold"], 1, settings["seed"]),
         heat,
     ]
     if settings["adaptive_target"] >= 0:

@@ -65,7 +65,7 @@ def test_each_engines_way_of_saying_off(name, knobs):
 
 
 def test_top_p_zero_is_off_in_exllamav2_and_one_token_elsewhere():
-    for name in PRESETS.keys() - {"vllm", "sglang"}:  # these refuse it
+    for name in PRESETS.keys() - {"vllm", "sglang", "sglang-pytorch"}:  # these refuse it
         candidates = reshape(oracles.WORKED, preset(name, top_p=0.0, top_k=None, min_p=None)).candidates
         assert candidates == (5 if name == "exllamav2" else 1)
 
@@ -181,6 +181,8 @@ def test_presets_are_equal_hashable_settings():
         ("koboldcpp", [0.1016, 0.0324, 0.8660, 0, 0]),
         ("text-generation-webui", [0.1596, 0.0717, 0.7155, 0, 0.0531]),
         ("exllamav2", [0, 0, 1, 0, 0]),
+        ("sglang-pytorch", [0.1555, 0.0699, 0.6971, 0.0257, 0.0518]),
+        ("ollama-go", [0.1330, 0, 0.8670, 0, 0]),  # the temperature comes before top-p there
     ],
 )
 def test_what_a_silent_user_of_each_server_gets(name, probs):
@@ -188,9 +190,38 @@ def test_what_a_silent_user_of_each_server_gets(name, probs):
 
 
 TEMPERED, HALF = [0.2323, 0.1363, 0.6314, 0, 0], [0.2689, 0, 0.7311, 0, 0]
+
+
+def test_tabbyapi_under_the_preset_of_its_sample_configuration():
+    assert preset("tabbyapi").active == ()
+    probs = reshape(oracles.WORKED, preset("tabbyapi", temperature=0.8, top_p=0.9)).probs
+    np.testing.assert_allclose(probs, [0.1330, 0, 0.8670, 0, 0], atol=5e-5)
+    assert preset("tabbyapi", dry_multiplier=1, typical_p=0.5, mirostat=2).ignored == (
+        *("dry_multiplier", "typical_p", "mirostat"),
+    )
+
+
+def test_where_the_sum_is_exactly_p_some_engines_keep_one_more():
+    logits = np.log([0.5, 0.3, 0.2])
+    for name in PRESETS.keys() - {"exllamav2"}:
+        kept = reshape(logits, preset(name, temperature=1, top_k=None, min_p=None, top_p=0.5)).candidates
+        assert kept == (2 if name in ("sglang-pytorch", "ollama-go") else 1), name
+
+
+def test_top_p_of_sglangs_pytorch_backend_looks_at_the_whole_vocabulary_with_min_p_too():
+    knobs = {"temperature": 1.5, "top_k": 3, "top_p": 0.85, "min_p": 0.01}
+    assert reshape(oracles.WORKED, preset("sglang-pytorch", **knobs)).candidates == 3
+    assert reshape(oracles.WORKED, preset("sglang", **knobs)).candidates == 2
+    assert reshape([1, 2, 2, 2, 3], preset("sglang-pytorch", top_k=2)).candidates == 2
+
+
 UNTEMPERED = [0.1268, 0.0466, 0.8266, 0, 0]
 WORKED_KNOBS = [
-    ({"temperature": 1.5, "top_k": 3, "top_p": 0.9}, TEMPERED, ("transformers", "vllm", "sglang", "exllamav3")),
+    (
+        {"temperature": 1.5, "top_k": 3, "top_p": 0.9},
+        TEMPERED,
+        (*("transformers", "vllm", "sglang", "exllamav3"), *("tabbyapi", "ollama-go")),
+    ),
     ({"temperature": 1.5, "top_k": 3, "top_p": 0.9}, HALF, ("llama.cpp", "ollama", "exllamav2")),
     ({"temperature": 1.5, "top_k": 3, "top_p": 0.9}, [0.2090, 0.1226, 0.5681, 0, 0.1004], ("openai",)),
     ({"temperature": 0.8, "top_k": 3, "top_p": 0.95}, [0.1330, 0, 0.8670, 0, 0], ("transformers",)),

@@ -21,6 +21,7 @@ from transformers import (
     RepetitionPenaltyLogitsProcessor,
     SequenceBiasLogitsProcessor,
     TemperatureLogitsWarper,
+    TopHLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
     TypicalLogitsWarper,
@@ -31,6 +32,7 @@ from lmcore.sampling import History, preset, reshape
 PROCESSORS = {
     "repetition_penalty": RepetitionPenaltyLogitsProcessor,
     "temperature": TemperatureLogitsWarper,
+    "top_h": TopHLogitsWarper,
     "top_k": TopKLogitsWarper,
     "top_p": TopPLogitsWarper,
     "min_p": MinPLogitsWarper,
@@ -72,7 +74,7 @@ GRID = [
         (0.3, 1.7),
         ({}, {"top_k": 1}, {"top_k": 40}, {"top_k": 5000}),
         ({}, {"top_p": 0.0}, {"top_p": 0.31}, {"top_p": 0.9503}),
-        ({}, {"min_p": 0.07}, {"typical_p": 0.63}, {"epsilon_cutoff": 3e-4}, {"eta_cutoff": 2e-3}),
+        ({}, {"min_p": 0.07}, {"typical_p": 0.63}, {"epsilon_cutoff": 3e-4}, {"eta_cutoff": 2e-3}, {"top_h": 0.41}),
     )
 ]
 
@@ -104,6 +106,7 @@ def test_float32_logits_of_a_whole_model_sized_vocabulary(shape):
         optional={
             "repetition_penalty": st.sampled_from([0.77, 1.3]),
             "temperature": st.sampled_from([0.31, 0.93, 2.7]),
+            "top_h": st.sampled_from([0.1013, 0.4007, 0.9]),
             "top_k": st.integers(1, 35),
             "top_p": st.sampled_from([0.0, 0.213, 0.5003, 0.9007]),
             "min_p": st.sampled_from([0.0213, 0.307, 1.0]),

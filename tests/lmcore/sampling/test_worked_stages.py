@@ -149,6 +149,10 @@ def test_shapes(logits, knobs, expected):
     close(probs(logits=logits, **knobs), expected)
 
 
+def test_top_n_sigma_of_a_loader_that_divides_by_one_less():
+    close(reshape(Z, preset("text-generation-webui", top_p=1, top_n_sigma=2)).probs, [0.1686, 0.0758, 0.7556, 0, 0])
+
+
 def test_top_a_and_quadratic_as_their_formulas_say():
     p = oracles.softmax(Z)
     close(probs(top_a=0.15), oracles.softmax(oracles.masked(Z, np.flatnonzero(p >= 0.15 * p.max() ** 2))))
