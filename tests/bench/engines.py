@@ -137,7 +137,7 @@ def without_pages(port: int, sessions: int, tokens: int) -> list[float]:
     """Return what each token waited for, with nothing but lmcore."""
     from lmcore.engines import engine as module
     from lmcore.engines.config import EngineConfig
-    from lmcore.engines.run import EngineRun
+    from lmcore.generation.engine_run import EngineRun
     from tests.bench import engine_probe
 
     module.choice_of = engine_probe.noting

@@ -9,7 +9,7 @@ import streamlit as st
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine
 from lmcore.engines.pieces import Sampler
-from lmcore.engines.run import EngineRun
+from lmcore.generation.engine_run import EngineRun
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
 from pages.stages.generation import engine_branches, engine_line
@@ -23,8 +23,7 @@ CODE = """
 from lmcore.engines.config import configured
 from lmcore.engines.engine import Engine
 from lmcore.engines.pieces import Sampler
-from lmcore.engines.pieces import Sampler
-from lmcore.engines.run import EngineRun
+from lmcore.generation.engine_run import EngineRun
 
 engine = Engine(next(config for config in configured() if config.name == {name!r}))
 run = EngineRun(engine, {prompt!r})
@@ -89,7 +88,7 @@ def current(engine: Engine, text: str) -> EngineRun:
             run.stop()
     runs[key] = runs.pop(key)
     for old in list(runs)[:-1]:
-        if not runs[old].root.children or len(runs) > MAX_RUNS:
+        if not runs[old].tree.root.children or len(runs) > MAX_RUNS:
             del runs[old]
     return runs[key]
 
@@ -135,7 +134,7 @@ def _buttons(run: EngineRun, facts: Capabilities) -> None:
         action()
 
     buttons(
-        {"step": run.step, "run": run.start, "stop": run.stop, "restart": lambda: run.go_to(run.root)},
+        {"step": run.step, "run": run.start, "stop": run.stop, "restart": lambda: run.go_to(run.tree.root)},
         act,
         key="generation.engine",
         running=run.running,

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from lmcore.engines.run import EngineRun, ServedNode
+from lmcore.generation.engine_run import EngineRun, ServedNode
 from pages.common import engines, page
 from pages.common.text import _, markdown_literal
 from pages.figures import theme
@@ -19,7 +19,7 @@ from pages.stages.generation.branches import MAX_DRAWN, MAX_TOKENS
 def show(run: EngineRun) -> None:
     """Draw the tree of branches and the table of the one in view."""
     tip, node = run.tip, run.node  # as they are now: a run moves on
-    leaves = run.root.leaves()
+    leaves = run.tree.leaves()
     if len(leaves) > 1:
         st.subheader(_("Branches"), anchor=False)
         _tree(run, node, tip)
@@ -36,7 +36,7 @@ def table(node: ServedNode) -> pd.DataFrame:
     """Return one row per token of the text up to a node."""
     path = node.path()
     pieces = [step.piece for step in path if step.piece is not None]
-    samplers = [step.sampler for step in path]
+    samplers = [step.settings for step in path]
     return pd.DataFrame(
         {
             _("token after the prompt"): range(1, len(path) + 1),
@@ -71,7 +71,7 @@ def _row(run: EngineRun, number: int, leaf: ServedNode, in_view: bool) -> None:
 
 
 def _tree(run: EngineRun, present: ServedNode, tip: ServedNode) -> None:
-    nodes = run.root.nodes()
+    nodes = run.tree.nodes()
     if len(nodes) > MAX_DRAWN:
         st.caption(_("A tree of {n:,} tokens is too large to draw.").format(n=len(nodes)))
         return

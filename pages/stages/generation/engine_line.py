@@ -11,7 +11,7 @@ import streamlit as st
 from lmcore.engines.candidates import Candidate
 from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Piece
-from lmcore.engines.run import EngineRun, ServedNode
+from lmcore.generation.engine_run import EngineRun, ServedNode
 from pages.common import engines
 from pages.common.text import _, in_bits, markdown_literal, readable, visible
 from pages.figures.theme import fmt_probability

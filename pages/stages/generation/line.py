@@ -10,6 +10,7 @@ from lmcore import Encoding, TextStream
 from lmcore.generation.repetition import repeated_tail
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
+from pages.common import page
 from pages.common.text import _, in_bits, markdown_literal, readable
 from pages.figures.theme import fmt_probability
 from pages.live.generated_text import TextToken, generated_text
@@ -103,9 +104,9 @@ def _status(run: GenerationRun, running: bool) -> None:
         st.caption(count + " " + _("What follows the current position is kept, in grey."))
     else:
         st.caption(count + " " + ends[run.end])
-    if run.error:
+    if run.error is not None:
         st.error(_("The generation could not continue. The text so far is kept."))
-        st.code(run.error, language=None, wrap_lines=True)
+        page.failure(run.error)
 
 
 def _plain_text(run: GenerationRun, prompt: Encoding, drawn: list[Node]) -> None:

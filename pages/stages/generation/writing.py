@@ -111,12 +111,12 @@ def _buttons(lm: LanguageModel, run: GenerationRun) -> None:
 
     def act(action: Callable[[], object]) -> None:
         st.session_state[runs.SELECTED] = None
-        run.error = ""
+        run.error = None
         controls.apply(lm, run)
         try:
             action()
         except ValueError as error:
-            run.error = str(error)
+            run.error = error
 
     buttons(
         {

@@ -14,7 +14,7 @@ from lmcore.engines.config import EngineConfig
 from lmcore.engines.engine import Engine
 from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Sampler
-from lmcore.engines.run import EngineRun
+from lmcore.generation.engine_run import EngineRun
 from tests.engines.small_server import KEY, Behaviour, serving
 
 pytestmark = pytest.mark.slow

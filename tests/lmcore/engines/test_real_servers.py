@@ -21,7 +21,7 @@ from lmcore.engines.config import EngineConfig
 from lmcore.engines.engine import Engine
 from lmcore.engines.errors import EngineError
 from lmcore.engines.pieces import Sampler
-from lmcore.engines.run import EngineRun
+from lmcore.generation.engine_run import EngineRun
 from tests.engines import llama_cpp, vllm_cpu
 from tests.engines.servers import KEY, MODEL, Server
 
@@ -134,7 +134,7 @@ def test_a_generation_goes_on_and_branches(engine):
     run.take(step.parent, other, step.piece.among)
     run.step()
     assert run.wait(120) and run.error is None
-    assert len(run.root.leaves()) == 2 and run.text(run.node) != first
+    assert len(run.tree.leaves()) == 2 and run.text(run.node) != first
 
 
 def test_the_same_seed_draws_the_same_text(engine, kind):

@@ -251,8 +251,8 @@ def test_a_generation_steps_runs_and_branches(behaviour, names):
     taken = the_run(app).node
     assert taken.by_hand and taken.depth == 1 and taken.piece.rank == 2
     press(app, "run")
-    assert the_run(app).node.depth == 6 and len(the_run(app).root.leaves()) == 2
-    assert first in the_run(app).root.leaves()  # nothing is lost
+    assert the_run(app).node.depth == 6 and len(the_run(app).tree.leaves()) == 2
+    assert first in the_run(app).tree.leaves()  # nothing is lost
     # What stands there is what the model says after the text, the taken token included.
     lm, step = lmcore.load("small-world"), the_run(app).node
     text = "The king" + the_run(app).text(step.parent)
