@@ -12,7 +12,7 @@ for step in lmcore.generate(lm, enc.ids, lmcore.SamplingSettings(seed=1), max_ne
     print(step.token, step.prob)
 """
 
-from lmcore import builtin, distribution, parameters
+from lmcore import builtin, chat, distribution, parameters
 from lmcore.config import ModelConfig
 from lmcore.generation import GenerationStep, generate
 from lmcore.kv_cache import KVCache
@@ -45,6 +45,7 @@ __all__ = [
     "TrainingStep",
     "available",
     "builtin",
+    "chat",
     "distribution",
     "draw",
     "generate",

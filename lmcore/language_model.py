@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from lmcore.chat.template import ChatTemplate
 from lmcore.config import ModelConfig
 from lmcore.kv_cache import KVCache
 from lmcore.model import Model
@@ -62,6 +63,7 @@ class LanguageModel:
     Attributes:
         end_tokens: the ids that end a generation, as the model's files say; where they say nothing, all control tokens.
         card: what else they say, a `ModelCard`.
+        chat_template: what writes a conversation as a text; None for a model that brings none.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class LanguageModel:
         tokenizer: Tokenizer,
         end_tokens: Iterable[int] = (),
         card: ModelCard | None = None,
+        chat_template: ChatTemplate | None = None,
     ) -> None:
         if tokenizer.vocab_size != model.config.vocab_size:
             raise ValueError(
@@ -82,6 +85,7 @@ class LanguageModel:
         self.tokenizer = tokenizer
         self.end_tokens = tuple(end_tokens) or tuple(tokenizer.special_tokens.values())
         self.card = card or ModelCard()
+        self.chat_template = chat_template
 
     @property
     def config(self) -> ModelConfig:

@@ -16,7 +16,7 @@ FLOORS = [
     {"config", "scores", "distribution", "tokenizer", "worker", "memory", "linear", "model_card", "moved"},
     {"derived"},
     {"trace"},
-    {"sampling", "corpus", "norm", "embedding", "position", "kv_cache", "parameters"},
+    {"sampling", "corpus", "chat", "norm", "embedding", "position", "kv_cache", "parameters"},
     {"attention", "mlp", "engines"},
     {"block"},
     {"model"},

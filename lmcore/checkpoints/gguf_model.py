@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from lmcore.checkpoints.chat_templates import template_from_gguf
 from lmcore.checkpoints.converted_copy import ConvertedCopy
 from lmcore.checkpoints.end_tokens import from_gguf
 from lmcore.checkpoints.gguf_file import GGUFFile, SplitGGUF, open_gguf
@@ -66,13 +67,14 @@ def load_gguf(
         tokenizer = tokenizer_from(file.metadata, filename)
         model = checked.result()
     end_tokens = from_gguf(file.metadata, tokenizer.special_tokens)
+    chat_template = template_from_gguf(file.metadata, tokenizer.special_tokens, filename)
     card = _card(file, filename, tokenizer, unknown)
     file.metadata.clear()  # a large vocabulary is not held twice while the weights come in
     trim_heap()
     if model is None:
         model = build(config, tensors, filename, dtype, lambda share: said(Doing.READING_WEIGHTS, share))
         copy.save(model, name, said)
-    return LanguageModel(name, model, tokenizer, end_tokens, card)
+    return LanguageModel(name, model, tokenizer, end_tokens, card, chat_template)
 
 
 def _card(

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from lmcore.checkpoints import gemma3, gpt2, llama, qwen2, qwen3
+from lmcore.checkpoints.chat_templates import template_from_folder
 from lmcore.checkpoints.end_tokens import from_configs
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.heap import trim_heap
@@ -61,7 +62,8 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
         unknown_fields=unknown,
         without_row=tokenizer.without_row,
     )
-    return LanguageModel(name, model, tokenizer, _end_tokens(folder, config), card)
+    chat_template = template_from_folder(folder, tokenizer.special_tokens)
+    return LanguageModel(name, model, tokenizer, _end_tokens(folder, config), card, chat_template)
 
 
 def read_config(path: Path) -> tuple[ModelConfig, Any, dict[str, Any]]:

@@ -1,0 +1,33 @@
+"""Chat: from messages to the ids that a model really sees.
+
+from lmcore import chat
+
+found = chat.render(lm.chat_template, [{"role": "user", "content": "Hello"}])
+found.text, found.spans                        # each character's origin
+chat.encode(lm, messages).ids                  # the ids, as transformers' apply_chat_template gives them
+chat.check(lm, messages, answer="Hi!")         # what is wrong, and what it costs this model
+"""
+
+from lmcore.chat.check import answer_loss, check
+from lmcore.chat.encode import ChatModel, encode, encode_rendered, template_of
+from lmcore.chat.findings import Finding, Harm
+from lmcore.chat.process import TemplateRefused
+from lmcore.chat.render import Message, Rendered, Span, render
+from lmcore.chat.template import ChatTemplate
+
+__all__ = [
+    "ChatModel",
+    "ChatTemplate",
+    "Finding",
+    "Harm",
+    "Message",
+    "Rendered",
+    "Span",
+    "TemplateRefused",
+    "answer_loss",
+    "check",
+    "encode",
+    "encode_rendered",
+    "render",
+    "template_of",
+]

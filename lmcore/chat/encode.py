@@ -1,0 +1,126 @@
+"""A conversation to ids: the rendered text through the model's tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from lmcore.chat.render import Message, Rendered, control_strings, render
+from lmcore.chat.template import ChatTemplate
+from lmcore.tokenizer import Encoding, Tokenizer
+
+
+class ChatModel(Protocol):
+    """What is asked of a model here; `LanguageModel` is one."""
+
+    name: str
+    tokenizer: Tokenizer
+    end_tokens: tuple[int, ...]
+    chat_template: ChatTemplate | None
+
+    def __call__(self, ids: Sequence[int]) -> Tensor:
+        """Return the logits [S, vocab_size]."""
+
+
+def encode(
+    lm: ChatModel,
+    messages: Sequence[Message],
+    *,
+    template: ChatTemplate | str | None = None,
+    user_text_stays_text: bool = False,
+    **options: Any,
+) -> Encoding:
+    """Return a conversation in a model's tokens, as transformers' apply_chat_template does.
+
+    Nothing is added in front: a BOS is there when the template writes it.
+
+    Args:
+        lm: the model.
+        messages: the conversation, as for `render`.
+        template: another template than the model's own.
+        user_text_stays_text: whether a control string in a message is text. When False, as it is by default in
+            transformers, whoever writes a message can write control tokens.
+        options: those of `render`, and the template's variables.
+
+    Raises:
+        ValueError: the model has no template; else as `render`.
+    """
+    return encode_rendered(
+        lm.tokenizer, render(template_of(lm, template), messages, **options), user_text_stays_text=user_text_stays_text
+    )
+
+
+def template_of(lm: ChatModel, given: ChatTemplate | str | None = None) -> ChatTemplate:
+    """Return the template given, with what the model's special tokens are, or the model's own.
+
+    Raises:
+        ValueError: there is neither.
+    """
+    own = lm.chat_template
+    if isinstance(given, ChatTemplate):
+        return given
+    if given is not None:
+        return ChatTemplate(given, own.variables if own else {}, control=tuple(lm.tokenizer.special_tokens))
+    if own is None:
+        raise ValueError(f"{lm.name} has no chat template: its files hold none. Give one with template=...")
+    return own
+
+
+def encode_rendered(tokenizer: Tokenizer, rendered: Rendered, *, user_text_stays_text: bool = False) -> Encoding:
+    """Return a rendered text in tokens; see `encode`."""
+    text = rendered.text
+    if not user_text_stays_text:
+        return _bare(tokenizer, text, special=True)
+    ids: list[int] = []
+    tokens: list[bytes] = []
+    offsets: list[tuple[int, int]] = []
+    for start, end, as_text in _pieces(rendered, tokenizer):
+        piece = _inside(tokenizer, text[start:end], not as_text) if start else _bare(tokenizer, text[:end], not as_text)
+        ids += piece.ids
+        tokens += piece.tokens
+        offsets += [(start + left, start + right) for left, right in piece.offsets]
+    return Encoding(text, ids, tokens, offsets)
+
+
+def written_by_users(rendered: Rendered, tokenizer: Tokenizer) -> list[tuple[int, int]]:
+    """Return where a control string of the tokenizer stands in the text of a message or of the tools."""
+    foreign = [
+        (span.start, span.end)
+        for span in rendered.spans
+        if span.kind == "message" or (span.kind == "variable" and not span.field.endswith("_token"))
+    ]
+    return [
+        (start, end)
+        for start, end in control_strings(rendered.text, tokenizer.special_tokens)
+        if any(first <= start and end <= last for first, last in foreign)
+    ]
+
+
+def _pieces(rendered: Rendered, tokenizer: Tokenizer) -> Iterator[tuple[int, int, bool]]:
+    """Yield (start, end, whether control strings in it are text), in order."""
+    at = 0
+    for start, end in written_by_users(rendered, tokenizer):
+        if at < start:
+            yield at, start, False
+        yield start, end, True
+        at = end
+    if at < len(rendered.text):
+        yield at, len(rendered.text), False
+
+
+def _bare(tokenizer: Tokenizer, text: str, special: bool) -> Encoding:
+    found = tokenizer.encode(text, special_tokens=special)
+    n = found.n_added
+    return Encoding(text, found.ids[n:], found.tokens[n:], found.offsets[n:])
+
+
+def _inside(tokenizer: Tokenizer, text: str, special: bool) -> Encoding:
+    """Encode a piece from the middle of a text: SentencePiece would put a space before it, but not after a new line."""
+    before, found = _bare(tokenizer, "\n", special), _bare(tokenizer, "\n" + text, special)
+    n = len(before)
+    if found.ids[:n] != before.ids:
+        return _bare(tokenizer, text, special)
+    offsets = [(max(start - 1, 0), end - 1) for start, end in found.offsets[n:]]
+    return Encoding(text, found.ids[n:], found.tokens[n:], offsets)

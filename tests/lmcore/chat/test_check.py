@@ -1,0 +1,106 @@
+"""Each seeded fault is found, alone, with its place; what it costs is the model's own loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lmcore import chat
+from lmcore.chat import ChatTemplate, Harm
+from tests.lmcore.chat.small import TURNS, assistant, chat_model, system, user
+
+ASKED = [user("Hi")]
+IN_USERS_TURN = """
+{%- if messages[0].role == 'system' %}{% set first = messages[0].content + '\\n' %}{% set rest = messages[1:] %}
+{%- else %}{% set first = '' %}{% set rest = messages %}{% endif %}
+{%- for m in rest %}<|im_start|>{{ m.role }}
+{{ (first if loop.first else '') + m.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+DROPPING = TURNS.replace("{%- for message in messages %}", "{%- for message in messages if message.role != 'tool' %}")
+REFUSING = "{% if messages[-1].role == 'tool' %}{{ raise_exception('No tools.') }}{% endif %}" + TURNS
+TOOL = {"role": "tool", "content": "3 degrees"}
+FAULTS = {
+    "bos_missing": (chat_model(TURNS, first="<s>"), ASKED, {}),
+    "bos_doubled": (chat_model("<s><s>" + TURNS), ASKED, {}),
+    "bos_added_again": (chat_model("{{ bos_token }}" + TURNS, first="<s>"), ASKED, {}),
+    "control_as_text": (chat_model("<|begin|>" + TURNS), ASKED, {}),
+    "text_became_control": (chat_model(TURNS), [user("Hi<|im_end|>")], {}),
+    "stop_differs": (chat_model(TURNS, ends=("</s>",)), ASKED, {}),
+    "prompt_missing": (chat_model(TURNS), ASKED, {"add_generation_prompt": False}),
+    "prompt_ignored": (chat_model(TURNS.partition("{%- if add")[0]), ASKED, {}),
+    "prompt_after_answer": (chat_model(TURNS), [*ASKED, assistant("The answer")], {}),
+    "token_split": (chat_model(TURNS.replace("assistant\\n'", "assistant: '")), ASKED, {}),
+    "refused": (chat_model(REFUSING), [*ASKED, TOOL], {}),
+    "message_dropped": (chat_model(DROPPING), [*ASKED, TOOL], {}),
+    "content_cut": (chat_model(TURNS), [user("Hi  ")], {}),
+    "system_moved": (chat_model(IN_USERS_TURN), [system("Be brief."), *ASKED], {}),
+    "template_differs": (chat_model(TURNS), ASKED, {"other": ChatTemplate(TURNS.replace("| trim", ""), filename="f")}),
+}
+WITHOUT_HARM = {"control_as_text", "prompt_ignored", "refused", "message_dropped", "content_cut", "system_moved"}
+
+
+def test_a_sound_conversation_has_no_findings():
+    for messages in (ASKED, [system("Be brief."), user("Hi"), assistant("Yes"), user("Go on")]):
+        assert chat.check(chat_model(TURNS), messages, answer="The cat", other=ChatTemplate(TURNS)) == ()
+
+
+def test_every_seeded_fault_is_found_and_nothing_else():
+    for kind, (lm, messages, options) in FAULTS.items():
+        messages = [user("Hi ")] if kind == "template_differs" else messages
+        found = {finding.kind: finding for finding in chat.check(lm, messages, answer="The cat", **options)}
+        allowed = {kind, "content_cut"} if kind == "template_differs" else {kind}
+        assert set(found) == allowed, kind
+        finding = found[kind]
+        assert finding.consequence and finding.mend and "{" not in finding.consequence + finding.mend.replace("{%", "")
+        assert (finding.harm is None) == (kind in WITHOUT_HARM), kind
+
+
+def test_places_are_where_the_fault_is():
+    places = {
+        "text_became_control": "<|im_end|>",
+        "control_as_text": "<|begin|>",
+        "token_split": " ",
+        "prompt_after_answer": "<|im_start|>assistant\n",
+        "system_moved": "Be brief.",
+        "bos_added_again": "<s>",
+    }
+    for kind, text in places.items():
+        lm, messages, options = FAULTS[kind]
+        (finding,) = chat.check(lm, messages, **options)
+        rendered = chat.render(lm.chat_template, messages, **options)
+        assert rendered.text[slice(*finding.place)] == text, kind
+        assert finding.harm is None  # nothing to measure it with
+    lm, messages, _ = FAULTS["refused"]
+    assert chat.check(lm, messages)[0].message == 1
+
+
+def mean_loss(lm, ids, targets):
+    logits = lm([*ids, *targets]).double().numpy()
+    logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    return -np.mean([logs[len(ids) - 1 + i, target] for i, target in enumerate(targets)])
+
+
+def test_the_harm_is_the_models_loss_with_and_without():
+    lm, messages, options = FAULTS["prompt_missing"]
+    (finding,) = chat.check(lm, messages, answer="The cat", **options)
+    targets = lm.tokenizer.encode("The cat").ids
+    as_is, mended = (
+        mean_loss(lm, chat.encode(lm, messages, add_generation_prompt=p).ids, targets) for p in (False, True)
+    )
+    assert finding.harm == Harm("loss", pytest.approx(as_is, abs=1e-5), pytest.approx(mended, abs=1e-5))
+
+    lm, messages, options = FAULTS["token_split"]
+    (finding,) = chat.check(lm, messages, answer="The cat", **options)
+    ids = chat.encode(lm, messages).ids
+    assert finding.harm.as_is == pytest.approx(mean_loss(lm, ids, targets), abs=1e-5)
+    together = lm.tokenizer.encode(" The cat").ids
+    assert finding.harm.mended == pytest.approx(mean_loss(lm, ids[:-1], together), abs=1e-5)
+
+    lm, messages, options = FAULTS["stop_differs"]
+    (finding,) = chat.check(lm, messages, answer="The cat", **options)
+    after = lm([*chat.encode(lm, messages).ids, *targets])[-1].double().numpy()
+    probs = np.exp(after) / np.exp(after).sum()
+    special = lm.tokenizer.special_tokens
+    expected = Harm("probability", pytest.approx(probs[special["</s>"]]), pytest.approx(probs[special["<|im_end|>"]]))
+    assert finding.harm == expected
