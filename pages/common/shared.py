@@ -12,7 +12,7 @@ at. Everybody gets the same object: it is never changed in place.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import streamlit as st
 
@@ -26,8 +26,8 @@ class Shared(Protocol[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the result, kept or new."""
 
-    def clear(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Forget the result for these arguments."""
+    def clear(self, *args: Any, **kwargs: Any) -> None:
+        """Forget the result for these arguments, or all results without any."""
 
 
 def shared(entries: int | None = None, doing: str = "") -> Callable[[Callable[P, R]], Shared[P, R]]:

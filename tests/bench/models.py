@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -177,7 +178,7 @@ def compare_generation(name: str, whole: Path) -> None:
     for dtype, target in ((torch.float32, 1.0), (torch.bfloat16, 0.65)):
         model = lm if dtype == torch.float32 else lmcore.load(name, dtype)
         n = len(generated(model))
-        seconds = alternate(lambda model=model: generated(model), theirs, 5)
+        seconds = alternate(partial(generated, model), theirs, 5)
         report(f"generation of {n} tokens in {dtype} against their float32", seconds[0], seconds[1], target)
         read = sum(tensor.nbytes for tensor in own_tensors(model.model).values()) * n / seconds[0]
         print(f"    ({read / 1e9:.1f} GB of weights read a second)", flush=True)

@@ -36,7 +36,9 @@ def drag(page: Page, slider: str, places: tuple[float, ...]) -> list[Image.Image
         for i in range(1, n + 1):
             page.mouse.move(box["x"] + (start + (end - start) * i / n) * box["width"], y)
             page.wait_for_timeout(50)
-            frames.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(SHOWN, Image.LANCZOS))
+            frames.append(
+                Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(SHOWN, Image.Resampling.LANCZOS)
+            )
     page.mouse.up()
     return frames
 

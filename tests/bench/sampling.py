@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -69,13 +70,17 @@ def compare(vocab_size: int = VOCAB_SIZE, runs: int = 60) -> list[Row]:
         for name, (settings, warpers) in chains.items():
             for shape, logits in shapes(vocab_size).items():
                 ours_ms, theirs_ms = _medians(
-                    lambda s=settings, z=logits: reshape(z, s).probs,
-                    lambda w=warpers, z=logits: torch.softmax(w(None, z.unsqueeze(0)), dim=-1),
+                    partial(reshape, logits, settings),
+                    partial(_warped, logits, warpers),
                     runs,
                 )
                 kept = reshape(logits, settings).candidates
                 rows.append(Row(name, shape, kept, ours_ms, theirs_ms, ours_ms / theirs_ms, TARGETS[name]))
     return rows
+
+
+def _warped(logits: Tensor, warpers: LogitsProcessorList) -> Tensor:
+    return torch.softmax(warpers(None, logits.unsqueeze(0)), dim=-1)
 
 
 def draw_ms(vocab_size: int = VOCAB_SIZE, runs: int = 60) -> float:

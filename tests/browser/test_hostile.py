@@ -79,9 +79,8 @@ def test_every_view_meets_hostile_texts_from_its_address(watched: Watched, name:
         assert watched.problems(*WIDTHS) == [], view
     if key:
         offered = watched.page.locator(f".st-key-{key.replace('.', '-')}").get_by_role("radio").count()
-        more = watched.page.locator(".st-key-views").get_by_role("button", name="More")
-        if more.count():
-            more.click()
+        if offered < len(views):
+            watched.page.locator(".st-key-views").get_by_role("button", name="More").click()
             expect(watched.page.get_by_test_id("stPopoverBody")).to_be_visible()
             offered += watched.page.get_by_test_id("stPopoverBody").get_by_role("button").count()
         assert offered == len(views)

@@ -44,7 +44,7 @@ def test_the_whole_walk_keeps_the_prompt(open_page: OpenPage) -> None:
         page.get_by_test_id("stSidebarNav").get_by_role("link", name=re.compile(rf"^{number} ")).click(delay=80)
         page.wait_for_url(re.compile(rf"/{name}(\?|$)"))
         settle(page)
-        expect(page.get_by_role("textbox").first).to_have_value(re.compile("小红喜欢小明"))
+        expect(page.get_by_label("Prompt", exact=True)).to_have_value("小红喜欢小明")
         assert page.get_by_role("heading", level=1).count() == 1
 
 

@@ -250,7 +250,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
-        checked = {"choices": [], "prompt_filter_results": []}  # as some send it first, and what it cost at the end
+        checked: dict[str, Any] = {
+            "choices": [],
+            "prompt_filter_results": [],
+        }  # as some send it first, and what it cost at the end
         self.wfile.write(f"data: {json.dumps(checked)}\n\n".encode())
         stream, text = lmcore.TextStream(), ""
         logprobs: dict[str, list[Any]] = {"tokens": [], "token_logprobs": [], "top_logprobs": []}

@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 import lmcore
+import lmcore.corpus.occurring
 from lmcore.moved import MOVED
 
 

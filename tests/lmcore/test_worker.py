@@ -167,7 +167,7 @@ def test_a_program_that_ends_stops_its_threads_and_waits_for_them() -> None:
 def test_threads_that_have_ended_are_forgotten() -> None:
     Worker(lambda tell: None, name="short").join(30)
     go = threading.Event()
-    last = Worker(lambda tell: go.wait(), name="waiting")
+    last: Worker[None] = Worker(lambda tell: go.wait(), name="waiting")
     assert [known.name for known in worker_module._threads if known.name in ("short", "waiting")] == ["waiting"]
     go.set()
     assert last.join(30)

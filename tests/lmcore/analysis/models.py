@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from lmcore.config import ModelConfig
 from lmcore.model import Model
 from lmcore.trace import Trace
 
-CONFIGS = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "rope, grouped heads": {"n_kv_heads": 2},
     "interleaved rope, one key head": {"n_kv_heads": 1, "rope_layout": "interleaved"},
     "alibi": {"position_encoding": "alibi"},

@@ -40,8 +40,8 @@ def test_residual_stream_against_numpy(name: str) -> None:
     model, trace = traced(name)
     stream = residual_stream(trace)
     assert stream.states[:3] == ("blocks.0.resid_pre", "blocks.0.resid_mid", "blocks.0.resid_post")
-    after = "_post_norm" if model.config.sandwich_norm else ""  # what is added is normed once more
-    assert stream.additions[:3] == tuple(f"blocks.{part}{after}.out" for part in ("0.attn", "0.mlp", "1.attn"))
+    norm = "_post_norm" if model.config.sandwich_norm else ""  # what is added is normed once more
+    assert stream.additions[:3] == tuple(f"blocks.{part}{norm}.out" for part in ("0.attn", "0.mlp", "1.attn"))
     assert stream.norms.shape == (7, len(IDS)) and stream.added_norms.shape == stream.cosines.shape == (6, len(IDS))
     states = [trace[state].double().numpy() for state in stream.states]
     for index, (before, after) in enumerate(zip(states, states[1:], strict=False)):

@@ -29,7 +29,7 @@ def following(text: str) -> dict[str, float]:
     """What may follow the text, with its probability, by the Truth."""
     probs = TRUTH.next_token_probs(TOKENIZER.encode(text).ids)
     assert probs is not None, text
-    return {TOKENIZER.decode([i]): float(probs[i]) for i in np.flatnonzero(probs)}
+    return {TOKENIZER.decode([i]): float(probs[i]) for i in np.flatnonzero(probs).tolist()}
 
 
 # --- the notation

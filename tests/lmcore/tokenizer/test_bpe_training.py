@@ -64,7 +64,7 @@ def test_counts_and_lengths_are_those_counted_anew(text: str) -> None:
         rest = iter(step.pieces)
         after = []
         for word in words:
-            pieces = []
+            pieces: list[bytes] = []
             while len(b"".join(pieces)) < len(word):
                 pieces.append(next(rest))
             after.append(pieces)

@@ -106,6 +106,7 @@ def test_cuts_lie_where_the_pieces_lie() -> None:
 
 @given(st.lists(st.sampled_from(["今天", " the", " weather", "apples", "龘", "é", "\n", " "])).map("".join))
 def test_the_built_in_pieces_with_scores(text: str) -> None:
+    assert isinstance(BUILTIN, OfLibrary)
     found = BUILTIN.segment(text, 2)
     assert [piece.token_id for piece in found.best[0].pieces] == BUILTIN.cut(text).ids.tolist()
     assert all(piece.unknown or piece.text.encode() in TOKENS for piece in found.best[0].pieces)

@@ -16,11 +16,11 @@ import lmcore
 from lmcore.loading.vocabulary_files import SCORED, available_vocabularies, load_tokenizer, load_vocabulary
 from lmcore.tokenizer.alignment import align
 from lmcore.tokenizer.cuts import Landmarks, byte_of_character, measure, word_ranges
-from lmcore.tokenizer.vocabularies import Bytes, Characters, OfLibrary, OfTokenizer
+from lmcore.tokenizer.vocabularies import Bytes, Characters, OfLibrary, OfTokenizer, Vocabulary
 from tests.lmcore.checkpoints.test_pretrained_tokenizer import BYTE_LEVEL, PLAIN_SENTENCE_PIECE, SENTENCE_PIECE
 
 BUILTIN = OfTokenizer(lmcore.builtin.tokenizer())
-EXACT = [BUILTIN, Characters(), Bytes(), OfTokenizer(BYTE_LEVEL), OfTokenizer(PLAIN_SENTENCE_PIECE)]
+EXACT: list[Vocabulary] = [BUILTIN, Characters(), Bytes(), OfTokenizer(BYTE_LEVEL), OfTokenizer(PLAIN_SENTENCE_PIECE)]
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.lists(
     st.sampled_from(["今天", " the", " weather", "the cat", "华法林", "😊", "é", "e\u0301", "\n", "<|endoftext|>", "▁"])
 ).map("".join)
@@ -95,7 +95,7 @@ def test_lined_up_tokens_stand_for_the_same_bytes(text: str, start: int, length:
     data = text.encode()
     start = min(start, len(data))
     end = min(start + length, len(data))
-    vocabularies = [*EXACT[:4], lower_cased()]
+    vocabularies: list[Vocabulary] = [*EXACT[:4], lower_cased()]
     cuts = [vocabulary.cut(text) for vocabulary in vocabularies]
     segments = align(cuts, start, end)
     assert [segment.end for segment in segments[:-1]] == [segment.start for segment in segments[1:]]

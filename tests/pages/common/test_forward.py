@@ -1,6 +1,7 @@
 """The cache of forward passes: right answers, bounded memory, one pass at a time."""
 
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -11,18 +12,19 @@ from lmcore.model import Model
 from pages.common.forward import ForwardPasses, longest_traced, run
 
 
-class Counting:
+class Counting(lmcore.LanguageModel):
     """A small model that counts its passes and fails when two run at once."""
 
     def __init__(self) -> None:
         torch.manual_seed(0)
-        config = ModelConfig(vocab_size=11, d_model=8, n_layers=1, n_heads=2, context_length=16)
-        self.model, self.passes, self._running = Model(config).eval(), 0, threading.Lock()
+        tokenizer = lmcore.builtin.tokenizer()
+        config = ModelConfig(vocab_size=tokenizer.vocab_size, d_model=8, n_layers=1, n_heads=2, context_length=16)
+        super().__init__("counting", Model(config), tokenizer)
+        self.passes, self._running = 0, threading.Lock()
 
-    def __call__(self, ids, trace=None):
+    def __call__(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         assert self._running.acquire(blocking=False), "two passes at once"
-        with torch.inference_mode():
-            logits = self.model(torch.tensor(ids), trace)
+        logits = super().__call__(*args, **kwargs)
         self.passes += 1
         self._running.release()
         return logits
@@ -50,7 +52,7 @@ def test_a_traced_pass_serves_the_logits_too() -> None:
 def test_memory_is_bounded_and_the_least_recent_goes_first() -> None:
     lm = Counting()
     one = ForwardPasses(2**20).get("m", (1, 2), False, lambda: lm).n_bytes
-    assert one == 2 * 11 * 4
+    assert one == 2 * lm.config.vocab_size * 4
     passes = ForwardPasses(2 * one)
     for ids in [(1, 2), (3, 4)]:
         passes.get("m", ids, False, lambda: lm)

@@ -8,6 +8,7 @@ import safetensors.numpy
 import scipy.stats
 
 import lmcore
+import lmcore.corpus.occurring
 from pages.figures.embedding import table as figures
 from tests.pages.harness import MODELS, clean, open_page, printed, told
 from tests.pages.hostile import TEXTS

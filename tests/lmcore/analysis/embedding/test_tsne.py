@@ -23,6 +23,7 @@ def made(points: torch.Tensor, **options) -> np.ndarray:
     run.join()
     progress = run.progress
     assert (progress.state, progress.steps, progress.error) == ("finished", STEPS, None)
+    assert progress.places is not None
     return progress.places
 
 

@@ -26,7 +26,7 @@ def test_what_is_in_no_text_is_what_does_not_occur() -> None:
 
 def test_languages_are_those_of_scenes_that_are_drawn() -> None:
     rng = random.Random(4)
-    seen = {"zh": Counter(), "en": Counter()}
+    seen: dict[str, Counter[int]] = {"zh": Counter(), "en": Counter()}
     for language, counts in seen.items():
         for _ in range(3000):
             counts.update(TOKENIZER.encode(small_world().sample_scene(language, rng)).ids)
