@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -140,32 +141,52 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
+@pytest.fixture(scope="session")
+def profile(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """Give a function that returns the browser profile with these options, which keeps what it has compiled.
+
+    A page of a new profile reads and compiles megabytes of scripts first, for seconds.
+    """
+    profiles: dict[str, BrowserContext] = {}
+
+    def profile_(**options: Any) -> BrowserContext:
+        options = {"locale": "en-US", "viewport": {"width": 1280, "height": 900}, **options}
+        key = json.dumps(options, sort_keys=True)
+        if key not in profiles:
+            profiles[key] = browser.new_context(**options)
+            profiles[key].set_default_timeout(120_000)
+        return profiles[key]
+
+    yield profile_
+    for context in profiles.values():
+        context.close()
+
+
 @pytest.fixture
-def open_page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[OpenPage]:
-    """Give a function that opens an address of the app in a fresh browser profile and waits for the page.
+def open_page(request: pytest.FixtureRequest, profile: Callable[..., BrowserContext]) -> Iterator[OpenPage]:
+    """Give a function that opens an address of the app in a page of its own and waits for it.
 
     It takes the path with its query ("/blocks?layer=2") and what `Browser.new_context` takes, e.g. locale="zh-CN".
     Afterwards the test fails when the browser met an error in a script, or the page showed a traceback.
     """
-    contexts: list[BrowserContext] = []
+    opened: list[Page] = []
     problems: list[str] = []
 
     def open_(address: str = "/", **options: Any) -> Page:
-        context = browser.new_context(**{"locale": "en-US", "viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(120_000)
-        contexts.append(context)
-        page = context.new_page()
+        page = profile(**options).new_page()
+        opened.append(page)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(address if "://" in address else request.getfixturevalue("server").url + address)
         settle(page)
         return page
 
     yield open_
-    for context in contexts:
-        for page in context.pages:
+    for page in opened:
+        if not page.is_closed():
             problems += page.get_by_test_id("stException").all_inner_texts()
             problems += page.get_by_test_id("stDialog").all_inner_texts()  # "Page not found", "Connection error"
-        context.close()
+            page.evaluate("localStorage.clear()")
+            page.close()
     assert not problems
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import ROOT, Server, settle
+from tests.browser.conftest import PASTE, ROOT, Server, settle
 from tests.browser.views import VIEWS, address, shown_errors, too_wide
 from tests.pages.hostile import TEXTS
 
@@ -119,7 +119,8 @@ def test_a_line_of_a_megabyte_is_refused_in_a_sentence_and_kept(watched: Watched
     for name in ("tokenization", "blocks", "generation"):
         page = watched.open(address(name, "", lang="en"))
         field = page.get_by_label("Prompt", exact=True)
-        field.fill(line)
+        field.fill("")
+        field.evaluate(PASTE, line)
         field.press("Enter")
         settle(page)
         expect(page.get_by_text("This prompt has 1,000,000 characters").first).to_be_visible()

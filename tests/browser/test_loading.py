@@ -41,4 +41,4 @@ def test_loading_is_shown_and_stopped_for_one_and_goes_on_for_another(
     expect(second.get_by_role("button", name="Stop loading")).to_have_count(0)
     for page in (first, second):
         expect(page.get_by_test_id("stException")).to_have_count(0)
-        page.context.close()
+        page.close()

@@ -25,15 +25,13 @@ def type_prompt(page: Page, text: str) -> None:
     settle(page)
 
 
-@pytest.mark.parametrize("address", [f"/{name}" for name in PAGES])
-@pytest.mark.parametrize(("locale", "prompt"), [("en-US", "The king"), ("zh-CN", "小明喜欢小红")])
-def test_a_deep_link_shows_the_page_in_the_browsers_language(
-    open_page: OpenPage, address: str, locale: str, prompt: str
-) -> None:
-    page = open_page(f"{address}?prompt={prompt}", locale=locale)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_deep_link_shows_the_page_in_the_browsers_language(open_page: OpenPage, name: str) -> None:
+    """In Chinese; the sweeps over every view open English ones."""
+    page = open_page(f"/{name}?prompt=小明喜欢小红", locale="zh-CN")
     title = page.get_by_role("heading", level=1)
     expect(title).to_be_visible()
-    assert title.inner_text().isascii() == (locale == "en-US")
+    assert not title.inner_text().isascii()
     assert page.get_by_test_id("stAlertContentError").count() == 0
 
 
@@ -67,16 +65,3 @@ def test_numbers_change_with_the_prompt_and_the_slider(open_page: OpenPage) -> N
     slider.press("ArrowRight")
     settle(page)
     assert page.get_by_test_id("stMain").inner_text() != after
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_phone_shows_the_page_without_scrolling_sideways(open_page: OpenPage, name: str) -> None:
-    page = open_page(f"/{name}", viewport={"width": 390, "height": 844}, has_touch=True)
-    main = page.get_by_test_id("stMain")
-    assert main.evaluate("element => element.scrollWidth - element.clientWidth") <= 1
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_hostile_text_stays_text(open_page: OpenPage, name: str) -> None:
-    page = open_page(f"/{name}?prompt=%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20:red[x]%20$y$%20%3Cb%3E")
-    assert page.locator("img[src='x']").count() == 0

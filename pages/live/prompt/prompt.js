@@ -3,6 +3,7 @@
 import { newest } from "../newest.js";
 
 const KEPT = "the prompt that is too long for an address";
+const LONG_PASTE = 50_000; // characters; the browser's own way of pasting takes a minute for a million
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".prompt");
@@ -35,6 +36,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
     root.querySelector(".lines").textContent = lines > 1 ? data.wording.lines.replace("{n}", lines) : "";
   };
   field.oninput = fit;
+  field.onpaste = (event) => {
+    const text = event.clipboardData.getData("text/plain");
+    if (text.length < LONG_PASTE) return;
+    event.preventDefault();
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    fit();
+  };
   field.onfocus = fit;
   field.onkeydown = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
