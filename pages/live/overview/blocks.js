@@ -5,6 +5,7 @@ import { fmtPercent, isNew, quoted } from "./numbers.js";
 
 const LEAST = 0.01; // weights below are not drawn
 const LABEL = 15; // pixels a label of the lens takes, standing upright
+const CHOSEN = 96; // and that of the chosen block, which lies across its neighbours
 const LYING = 46; // and lying
 
 export class Blocks {
@@ -192,9 +193,11 @@ export class Blocks {
       button.style.left = `${(100 * this.at[layer]) / width}%`;
       button.style.width = `${(100 * (this.at[layer + 1] - this.at[layer])) / width}%`;
       const middle = (this.at[layer] + this.at[layer + 1]) / 2;
-      const isShown = isLying || isChosen || layer === last || (middle >= free && clear(this.at, middle, chosen.layer, last));
+      const isShown = isLying || isChosen || (middle >= free && clear(this.at, middle, chosen.layer, last, layer));
       if (isShown) free = middle + LABEL;
       button.classList.toggle("brief", !isShown);
+      // What would stand out of the picture begins or ends with its block.
+      if (!isLying && isChosen) button.style.alignItems = middle < CHOSEN / 2 ? "flex-start" : middle > width - CHOSEN / 2 ? "flex-end" : "center";
       button.setAttribute("role", "radio");
       button.setAttribute("aria-checked", String(isChosen));
       button.setAttribute("aria-label", said);
@@ -212,10 +215,10 @@ export class Blocks {
   }
 }
 
-// Whether a label stands clear of the chosen block's and the last one's, which are always there.
-function clear(at, middle, chosen, last) {
-  return [chosen, last].every((layer) => {
-    const other = (at[layer] + at[layer + 1]) / 2;
-    return other === middle || Math.abs(other - middle) >= LABEL;
-  });
+// Whether an upright label stands clear of the chosen block's, which is always there, and of the last one's.
+function clear(at, middle, chosen, last, layer) {
+  const away = (other) => Math.abs((at[other] + at[other + 1]) / 2 - middle);
+  const from = Math.min(Math.max((at[chosen] + at[chosen + 1]) / 2 - CHOSEN / 2, at[0]), at[last + 1] - CHOSEN);
+  const isClear = middle + LABEL / 2 <= from || middle - LABEL / 2 >= from + CHOSEN;
+  return isClear && (layer === last || away(last) >= LABEL);
 }

@@ -2,6 +2,7 @@
 
 import { element, fill, fmtCount, fmtLogit, setText } from "../sampling_lab/format.js";
 import { totalRemovedMass } from "../sampling_lab/reshape.js";
+import { move } from "./motion.js";
 import { fmtPercent, quoted } from "./numbers.js";
 import { degrees } from "./position.js";
 
@@ -46,6 +47,7 @@ export class Walk {
     if (this.at >= 0) {
       this.forward.focus({ preventScroll: true });
       this.parts[STEPS[this.at]].scrollIntoView({ block: "nearest", behavior: "instant" });
+      move(STEPS[this.at], this.root);
     } else if (had) this.begin.focus({ preventScroll: true });
   }
 
