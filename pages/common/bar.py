@@ -18,6 +18,7 @@ from pages.common.text import LANGUAGES, _, browser_language, markdown_literal, 
 from pages.live.prompt import prompt_field
 
 EXAMPLES = (
+    "今天天气很好，",
     "今天天气",
     "我喜欢",
     "小明喜欢小红",
@@ -25,12 +26,13 @@ EXAMPLES = (
     "苹果发布了",
     "苹果很好吃",
     "患者服用华法林后出现",
+    "Anna likes Tom, but Tom likes",
     "The weather today is",
     "The king",
     "Apple released a new",
     "I like",
 )
-DEFAULT_PROMPTS = {"en": "The weather today is", "zh": "今天天气"}
+DEFAULT_PROMPTS = {"en": "Anna likes Tom, but Tom likes", "zh": "今天天气很好，"}
 
 
 def language_switch() -> None:

@@ -8,10 +8,10 @@ from lmcore import LanguageModel
 from lmcore.memory import available_memory
 from lmcore.parameters import count
 from pages.common import link, session, widgets
-from pages.common.text import _, markdown_literal, visible
+from pages.common.text import _, language, markdown_literal, visible
 
 _COPIES = 3  # of a model in float32: its gradient, a copy that moves, and what the backward pass takes meanwhile
-EXAMPLES = {"weather": "今天天气不错", "example": "患者服用华法林后出现黑便"}
+EXAMPLES = {"nice": "The weather today is nice", "weather": "今天天气不错", "example": "患者服用华法林后出现黑便"}
 
 
 def sentence() -> tuple[str, list[int]]:
@@ -19,9 +19,14 @@ def sentence() -> tuple[str, list[int]]:
     source = widgets.choice(
         "training.sentence",
         _("Sentence"),
-        ["weather", "prompt", "example"],
-        "weather",
-        format_func={"weather": "… → 不错", "prompt": _("my prompt"), "example": "… → 黑便"}.__getitem__,
+        ["nice", "weather", "prompt", "example"],
+        "weather" if language() == "zh" else "nice",
+        format_func={
+            "nice": "… → nice",
+            "weather": "… → 不错",
+            "prompt": _("my prompt"),
+            "example": "… → 黑便",
+        }.__getitem__,
         help=_("The last token is predicted from the tokens before it."),
     )
     if source == "prompt":

@@ -22,7 +22,7 @@ from tests.pages.harness import go_to, open_page, printed, tables, told, well
 
 pytestmark = pytest.mark.slow
 
-SENTENCE = "今天天气不错"
+SENTENCE = "The weather today is nice"
 QUICK = {
     "training.view": "live",
     "training.d_model": "16",
