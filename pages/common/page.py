@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.io
 import streamlit as st
@@ -17,6 +18,7 @@ from pages.common import link, presenter, share, stages
 from pages.common.streamlit_private import PlainFigure
 from pages.common.text import _
 from pages.figures.figure import Figure
+from pages.live.cells import Cell, cells
 
 _FORMATS = {"probability": "%.2f %%", "logit": "%.3f", "count": "localized", "number": "%.4f"}
 
@@ -44,10 +46,10 @@ def equation(latex: str) -> None:
     st.latex(latex)
 
 
-def workbench(key: str = "workbench") -> tuple[DeltaGenerator, DeltaGenerator]:
+def workbench(key: str = "workbench", widths: tuple[int, int] = (1, 3)) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Return two columns: a narrow one for controls, a wide one for what they move; on a phone it is above them."""
     with st.container(key=key):
-        controls, picture = st.columns([1, 3], gap="medium")
+        controls, picture = st.columns(widths, gap="medium")
     return controls, picture
 
 
@@ -57,13 +59,22 @@ def failure(error: BaseException | None) -> None:
         st.code(f"{type(error).__name__}: {error}", language=None, wrap_lines=True)
 
 
-def figure(chart: Figure, key: str, alt: str) -> None:
-    """Show a plotly figure.
+def figure(
+    chart: Figure,
+    key: str,
+    alt: str,
+    *,
+    said: bool = True,
+    chooses: Callable[[Cell], Mapping[str, Any]] | None = None,
+) -> None:
+    """Show a plotly figure, and below it how to read it.
 
     Args:
         chart: from a builder in pages/figures.
         key: unique on the page; also the name of the file when it is saved.
-        alt: what it shows, in a sentence, for those who cannot see it.
+        alt: what it shows and how to read it, in a sentence; also for those who cannot see it.
+        said: whether the sentence is shown; not where several small figures have one in common.
+        chooses: for a heat map, what a click on a cell chooses: values by name, as the widgets of the page have them.
     """
     config = {
         "displaylogo": False,
@@ -73,8 +84,14 @@ def figure(chart: Figure, key: str, alt: str) -> None:
     spec = chart.spec()
     spec["layout"]["template"] = _template()  # the browser fills it with the page's colours
     if presenter.is_on():
-        spec["layout"]["font"] = {"size": presenter.FONT_SIZE}
-    st.plotly_chart(PlainFigure(spec), key=key, alt=alt, config=config)
+        presenter.enlarge(spec)
+    with st.container(gap=None):
+        st.plotly_chart(PlainFigure(spec), key=key, alt=alt, config=config)
+        if said and not presenter.is_on():
+            st.caption(alt + " " + _("Click a cell to choose what it is about.") if chooses else alt)
+        if chooses:
+            shapes = [np.shape(trace.get("z", ())) for trace in chart.data]
+            cells(key, shapes, lambda cell: link.assign(chooses(cell)))
 
 
 @functools.cache
@@ -137,8 +154,9 @@ def snippet(code: str) -> None:
     """Show the lines of Python that give the page's numbers, ready to copy and run; quote texts with `repr`."""
     if presenter.is_on():
         return
-    st.subheader(_("The same in Python"), anchor=False)
-    st.code(code.strip("\n"), language="python", wrap_lines=True)
+    with st.container(key="snippet"):
+        st.subheader(_("The same in Python"), anchor=False)
+        st.code(code.strip("\n"), language="python", wrap_lines=True)
 
 
 @dataclass(frozen=True)

@@ -251,6 +251,13 @@ def lines(
     return figure
 
 
+def outline_row(figure: Figure, row: int) -> None:
+    """Outline a row of a heat map, the figure's last trace."""
+    width = len(figure.data[-1].z[row])
+    line = {"color": OUTLINE, "width": 2}
+    figure.add_shape(type="rect", x0=-0.5, x1=width - 0.5, y0=row - 0.5, y1=row + 0.5, line=line)
+
+
 def write_in_cells(figure: Figure, texts: Sequence[Sequence[str]]) -> None:
     """Write into a heat map's cells in ink, which a heat map's own text does not take.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pages.figures import theme
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, settle
 
 
 def colour(written: str) -> np.ndarray:
@@ -51,3 +51,36 @@ def test_text_in_cells_can_be_read(open_page: OpenPage, view: str, kind: theme.K
     for place in np.linspace(0, 1, 101):
         *rgb, opacity = (np.interp(place, places, stops[:, part]) for part in range(4))
         assert contrast(ink, np.array(rgb) * opacity + paper * (1 - opacity)) >= 4.5, place
+
+
+# The click on a chart's cell (its key, row and column), and what the address then says.
+CHOICES = [
+    ("/blocks?blocks.view=attention", "pattern", (2, 1), {"position": "2"}),
+    ("/blocks?blocks.view=residual", "stream", (3, 1), {"position": "1", "layer": "1"}),
+    ("/position?position.view=sinusoidal", "position-sinusoidal", (20, 9), {"position.place": "20"}),
+    ("/logits?logits.view=lens", "lens-map", (3, 1), {"position": "1"}),
+    ("/embedding?table.view=lookup", "embedding-lookup", (1, 5), {"position": "1"}),
+]
+_MIDDLE_OF_CELL = """(chart, [row, column]) => {
+  const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
+  return [box.left + xaxis._offset + xaxis.d2p(column), box.top + yaxis._offset + yaxis.d2p(row)];
+}"""
+
+
+def test_a_click_on_a_cell_chooses_what_it_is_about(open_page: OpenPage) -> None:
+    page = open_page("/about", viewport={"width": 1280, "height": 1400})
+    server = page.url.removesuffix("/about")
+    for address, key, cell, chosen in CHOICES:
+        page.goto(f"{server}{address}&prompt=The+weather+today+is&lang=en")
+        settle(page)
+        chart = page.locator(f".st-key-{key} .js-plotly-plot")
+        chart.locator(".nsewdrag").first.wait_for()
+        chart.scroll_into_view_if_needed()
+        middle = chart.evaluate(_MIDDLE_OF_CELL, list(cell))
+        page.mouse.move(*middle)
+        page.locator(".hovertext").first.wait_for()  # Plotly has found the cell
+        page.mouse.click(*middle)
+        for name, value in chosen.items():
+            page.wait_for_function(
+                "([name, value]) => new URL(location).searchParams.get(name) === value", arg=[name, value]
+            )

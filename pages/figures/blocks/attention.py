@@ -172,14 +172,7 @@ def vectors(rows: ArrayLike, labels: Sequence[str], dimension: str, value: str, 
         height=min(170 + 26 * len(labels), 720),
     )
     if marked is not None:
-        figure.add_shape(
-            type="rect",
-            x0=-0.5,
-            x1=values.shape[1] - 0.5,
-            y0=marked - 0.5,
-            y1=marked + 0.5,
-            line={"color": theme.OUTLINE, "width": 2},
-        )
+        theme.outline_row(figure, marked)
     shown = range(0, values.shape[1], math.ceil(values.shape[1] / _MAX_DIMENSIONS))
     figure.update_xaxes(tickvals=list(shown), ticktext=[str(index) for index in shown])
     return titled(figure, "", dimension, value)

@@ -68,7 +68,14 @@ def units(post: ArrayLike, indices: Sequence[int], title: str) -> Figure:
     return roomy(titled(theme.bars(post, [f"#{index}" for index in indices], kind="signed"), "", title))
 
 
-def tensor(matrix: ArrayLike, rows: Sequence[str], columns: Sequence[str], axes: tuple[str, str], name: str) -> Figure:
+def tensor(
+    matrix: ArrayLike,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    axes: tuple[str, str],
+    name: str,
+    marked: int | None = None,
+) -> Figure:
     """Return a slice of a traced tensor; entries that are not finite are grey.
 
     Args:
@@ -76,6 +83,7 @@ def tensor(matrix: ArrayLike, rows: Sequence[str], columns: Sequence[str], axes:
         rows, columns: labels.
         axes: what rows and columns are.
         name: the tensor's name, which decides the scale: patterns are probabilities, scales amounts, all else signed.
+        marked: the row to outline.
     """
     values = np.asarray(matrix, dtype=np.float64)
     kind: theme.Kind = "signed"
@@ -93,4 +101,6 @@ def tensor(matrix: ArrayLike, rows: Sequence[str], columns: Sequence[str], axes:
         limit=limit,
         height=min(max(240, 130 + 22 * len(rows)), 640),
     )
+    if marked is not None:
+        theme.outline_row(figure, marked)
     return titled(figure, axes[0], axes[1], name.rsplit(".", 1)[-1])

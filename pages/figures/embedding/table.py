@@ -36,14 +36,7 @@ def rows(
     ticks = list(range(0, width, 16 * math.ceil(width / (16 * _MOST_TICKS))))
     figure.update_xaxes(tickvals=ticks, ticktext=list(map(str, ticks)))
     figure.update_traces(colorbar_title_text=titles[2])
-    figure.add_shape(
-        type="rect",
-        x0=-0.5,
-        x1=width - 0.5,
-        y0=chosen - 0.5,
-        y1=chosen + 0.5,
-        line={"color": theme.OUTLINE, "width": 2.5},
-    )
+    theme.outline_row(figure, chosen)
     return figure
 
 

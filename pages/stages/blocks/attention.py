@@ -61,6 +61,7 @@ def patterns(chosen: Chosen, weights: np.ndarray) -> None:
             "Heat map of the attention weights of one head: each row is a query, each column a key. Later keys are "
             "grey."
         ),
+        chooses=lambda cell: {"position": cell.row},
     )
     st.caption(_sharing(chosen.config, chosen.head))
     if chosen.config.n_heads > 1:
@@ -68,6 +69,10 @@ def patterns(chosen: Chosen, weights: np.ndarray) -> None:
             figures.all_patterns(weights, chosen.head, _("Head")),
             "patterns",
             _("The attention patterns of all heads of this block side by side; the chosen one is outlined."),
+            chooses=lambda cell: {
+                "head": cell.trace,
+                **({"position": cell.row} if len(chosen.labels) <= figures.MAX_THUMBNAIL else {}),
+            },
         )
         if len(chosen.labels) > figures.MAX_THUMBNAIL:
             st.caption(_("Each cell of a small picture is the largest weight in a patch of the pattern."))
@@ -84,7 +89,6 @@ def pattern_rows(weights: np.ndarray, tokens: Sequence[bytes]) -> pd.DataFrame:
 
 def one_query(chosen: Chosen, step: QueryAttention) -> None:
     """Show step by step how the chosen query's attention comes about."""
-    _worked_equation(step, chosen)
     kept = _keys_to_draw(step)
     labels = [chosen.labels[key] for key in kept]
     if len(kept) < len(step.weights):
@@ -105,6 +109,7 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
         ),
         "query-keys",
         _("Heat map: the query vector at the top, the key vectors below it."),
+        chooses=lambda cell: {"position": kept[cell.row - 1]} if cell.row else {},
     )
     st.markdown(
         _(
@@ -123,6 +128,7 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
         "scores-weights",
         _("Two bar charts side by side: the score of every key, and its weight after the mask and softmax."),
     )
+    _worked_equation(step, chosen)
     st.markdown(
         _(
             "**3 · Weighted values.** Each token's v is multiplied by its weight. Their sum is z, the output of this "
@@ -139,6 +145,7 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
         ),
         "weighted-values",
         _("Heat map: a row for each token's weighted value; z, their sum, is at the bottom."),
+        chooses=lambda cell: {"position": kept[cell.row]} if cell.row < len(kept) else {},
     )
 
 

@@ -9,6 +9,16 @@ from lmcore import Encoding, LanguageModel, ModelConfig, Trace
 from pages.figures.labels import token_labels
 
 
+def block_of(name: str) -> dict[str, int]:
+    """Return the block that a tensor belongs to, as the value that a page's widgets have; nothing for one outside.
+
+    >>> block_of("blocks.3.resid_mid"), block_of("hidden_state")
+    ({'layer': 3}, {})
+    """
+    parts = name.split(".")
+    return {"layer": int(parts[1])} if parts[0] == "blocks" else {}
+
+
 @dataclass(frozen=True)
 class Place:
     """A position in a text under a model."""

@@ -39,14 +39,13 @@ def show_pass(lm: LanguageModel, found: Encoding, view: str) -> None:
     with controls:
         layer = widgets.layer_picker()
         head = widgets.head_picker() if view in OF_A_HEAD else 0
-        position = length - 1
         if view in OF_A_HEAD:
             pattern = trace[f"blocks.{layer}.attn.pattern"]
             position = widgets.position_picker(
                 label=_("Query: choose a token. The darker a token, the more this query attends to it."),
                 strength=pattern[head, current_position(length)].tolist(),
             )
-        elif view != "tensors":
+        else:
             position = widgets.position_picker()
         chosen = Chosen(lm, found, position, trace, layer, head)
         quantity = residual.quantity_picker() if view == "residual" else ""
@@ -132,10 +131,7 @@ def show() -> None:
 
 page.header(
     _("Transformer blocks"),
-    _(
-        "Each block reads the residual stream twice and adds to it twice. Attention moves information between "
-        "positions; the MLP works on each position separately."
-    ),
+    _("Attention moves information between positions; the MLP works on each position separately."),
 )
 link.fragment(show)
 page.try_next(

@@ -9,7 +9,7 @@ from lmcore.analysis import ResidualStream, cosines_between_states, norm_scales
 from pages.common import page, widgets
 from pages.common.text import _
 from pages.figures.blocks import residual as figures
-from pages.stages.blocks.chosen import Chosen
+from pages.stages.blocks.chosen import Chosen, block_of
 
 _FAR_LONGER = 3  # times all others: then the first token would leave them without colour
 
@@ -67,6 +67,7 @@ def show(chosen: Chosen, stream: ResidualStream, quantity: str) -> None:
         ),
         "stream",
         _("Heat map: a row for each place in the model and a column for each position."),
+        chooses=lambda cell: {"position": cell.column, **block_of(names[cell.row])},
     )
     if off_scale:
         told = _(
@@ -82,6 +83,7 @@ def _between(chosen: Chosen, stream: ResidualStream) -> None:
         figures.states(cosines.numpy(), stream.states, _("Cosine")),
         "states",
         _("Heat map: the cosine of every state of the residual stream with every other, at the chosen position."),
+        chooses=lambda cell: block_of(stream.states[cell.row]),
     )
     st.caption(
         _("A dark square: through these layers the vector keeps its direction. A pale gap: here the direction changes.")

@@ -46,9 +46,12 @@ def show(chosen: Chosen, name: str, index: int, first: int) -> None:
     rows = _labels(row_axis, matrix.shape[0], chosen.labels) if row_axis else [name.rsplit(".", 1)[-1]]
     shown = matrix[:, first : first + MAX_COLUMNS].numpy()
     page.figure(
-        figures.tensor(shown, rows, columns, (row_axis, column_axis), name),
+        figures.tensor(
+            shown, rows, columns, (row_axis, column_axis), name, chosen.position if row_axis in _TOKEN_AXES else None
+        ),
         "tensor-picture",
         _("Heat map of the chosen tensor, or of a slice of it."),
+        chooses=lambda cell: {"position": cell.row} if row_axis in _TOKEN_AXES else {},
     )
     part = (slice(0, matrix.shape[0]), slice(first, first + shown.shape[1]))[-len(axes) :]
     lead = (slice(index, index + 1),) if tensor.ndim == 3 else ()

@@ -93,6 +93,7 @@ def show(lm: LanguageModel) -> None:
             ),
             "embedding-table",
             _("The part of the table around the chosen token's row, which is outlined."),
+            chooses=lambda cell: {"position": found.ids.index(low + cell.row)} if low + cell.row in found.ids else {},
         )
         page.figure(
             figures.rows(
@@ -104,6 +105,7 @@ def show(lm: LanguageModel) -> None:
             ),
             "embedding-lookup",
             _("The vectors of the prompt's tokens, one row a position; the chosen one is outlined."),
+            chooses=lambda cell: {"position": first + cell.row},
         )
     page.numbers_table(
         pd.DataFrame(

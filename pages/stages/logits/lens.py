@@ -10,6 +10,7 @@ from lmcore.analysis import LensLayer, logit_lens
 from pages.common import page, session, widgets
 from pages.common.text import _
 from pages.figures.logits import lens as figures
+from pages.stages.blocks.chosen import block_of
 from pages.stages.logits.chosen import Chosen
 
 MAX_POSITIONS, MIN_POSITIONS = 128, 8
@@ -84,6 +85,7 @@ def show(chosen: Chosen, layers: list[LensLayer], part: slice, quantity: str) ->
             "Heat map: a row for each state of the residual stream, the model's own output last; a column for "
             "each position."
         ),
+        chooses=lambda cell: {"position": first + cell.column, **block_of(states[cell.row])},
     )
     st.caption(
         _(

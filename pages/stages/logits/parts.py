@@ -64,6 +64,10 @@ def show(chosen: Chosen, found: Attribution, split: str) -> None:
             "Heat map: a row for each block, a column for each head and one for the MLP. The colour is what it "
             "added to the logit."
         ),
+        chooses=lambda cell: {
+            "layer": cell.row,
+            **({"head": cell.column} if cell.column < chosen.config.n_heads else {}),
+        },
     )
     st.caption(
         _(

@@ -79,6 +79,7 @@ def show() -> None:
                 figures.effect(effect.square.numpy(), row_title=_("query"), column_title=_("key")),
                 f"position-compare-{encoding}",
                 _("The effect of the encoding on the score of every query and key."),
+                said=False,
             )
         st.markdown(
             _(
@@ -96,6 +97,7 @@ def show() -> None:
             ),
             f"position-compare-{encoding}-distance",
             _("The same value against the distance between query and key, for the last query."),
+            said=False,
         )
     page.numbers_table(_properties(d_model, n_heads), "position-compare")
     st.markdown("**" + _("Wavelength of each pair: sinusoidal and RoPE share the formula, but not the width") + "**")

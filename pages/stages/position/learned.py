@@ -49,6 +49,7 @@ def show() -> None:
             ),
             "position-learned",
             _("The learned table, one row a position; the chosen row is outlined."),
+            chooses=lambda cell: {"position.place": cell.row},
         )
         page.equation(rf"X = E[\mathrm{{ids}}] + P[0..S-1], \qquad P \in \mathbb{{R}}^{{{length} \times {width}}}")
     left, right = st.columns(2)
@@ -70,6 +71,7 @@ def show() -> None:
             chart,
             "position-learned-cosine",
             _("Cosine of every two rows of the table: nearby positions have similar vectors."),
+            chooses=lambda cell: {"position.place": cell.row},
         )
     with right:
         page.figure(

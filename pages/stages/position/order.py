@@ -229,6 +229,7 @@ def _tell_stages(stages: dict[str, dict[str, float]], same_tokens: bool) -> None
         ),
         "position-stages",
         _("Relative difference of the last position's vector between the two sentences, by stage and encoding."),
+        chooses=lambda cell: {"position.encoding": list(stages)[cell.column]},
     )
 
 
@@ -246,6 +247,7 @@ def _tell_differences(probs: dict[str, list[Tensor]], grammar: list[Tensor] | No
         ),
         "position-differences",
         _("Difference of each likely next token's probability between A and B, for every encoding."),
+        chooses=lambda cell: {"position.encoding": title} if (title := list(differences)[cell.column]) in probs else {},
     )
     st.caption(
         _(

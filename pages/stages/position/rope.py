@@ -239,6 +239,9 @@ def _tell_layouts(met: RopeMeeting) -> None:
         figures.layout_strip(len(met.q), names=names, component=_("component of q or k"), pair=_("pair")),
         "position-rope-layouts",
         _("Which components form a pair, in the half-split and in the interleaved layout."),
+        chooses=lambda cell: {
+            "position.pair_index": cell.column // 2 if cell.row else cell.column % len(met.frequencies)
+        },
     )
 
 

@@ -195,6 +195,7 @@ def _on_this_text(name: str) -> str:
                 comparison.scores(values[head], labels, probability=False, limit=limit, named=number == 0),
                 f"position-bias-{number}",
                 title,
+                said=False,
             )
     patterns = {_("softmax without the bias"): alone, _("softmax with the bias"): pattern}
     for number, (column, (title, values)) in enumerate(zip(st.columns(2), patterns.items(), strict=True)):
@@ -204,6 +205,7 @@ def _on_this_text(name: str) -> str:
                 comparison.scores(values[head], labels, probability=True, limit=None),
                 f"position-pattern-{number}",
                 title,
+                said=False,
             )
     st.caption(_("Model: {name}, on the prompt above.").format(name=name))
     return TEXT_CODE.format(name=name, prompt=session.prompt(), layer=layer, head=head)

@@ -54,6 +54,7 @@ def show() -> None:
             ),
             "position-sinusoidal",
             _("The sinusoidal table: fast waves in the first dimensions, slow ones in the last."),
+            chooses=lambda cell: {"position.place": cell.row, "position.pair_index": cell.column // 2},
         )
     spread = sorted({0, n_pairs // 4, n_pairs // 2, n_pairs - 1, pair})
     page.figure(
@@ -157,7 +158,7 @@ def _add_or_concatenate() -> None:
             values, labels, [str(d) for d in range(width)], kind="signed", limit=limit, value_title=title
         )
         chart.update_xaxes(showticklabels=number == len(pictures) - 1, tickmode="auto", nticks=12)
-        page.figure(chart, f"position-add-{number}", title)
+        page.figure(chart, f"position-add-{number}", title, said=False)
     st.caption(_("Model: {name}, on the prompt above.").format(name=name))
 
 
