@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from pages.common import link
@@ -9,11 +11,26 @@ from pages.common.text import _
 
 KEY = "present"
 FONT_SIZE = 18  # pixels, of a figure's text
+_SMALLER = 14  # where two lines of text would share the height of one
+_LOW, _MORE_ROOM = 400, 1.2  # pixels of a figure's height below which it is made higher, and how much
 
 
 def is_on() -> bool:
     """Return whether the session is shown in the presenter view."""
     return bool(st.session_state.get(KEY))
+
+
+def enlarge(spec: dict[str, Any]) -> None:
+    """Make a figure's text larger, with room for it: a low figure is higher, values at bars keep their size."""
+    layout = spec["layout"]
+    layout["font"] = {"size": FONT_SIZE}
+    if layout.get("height", _LOW) < _LOW:
+        layout["height"] = min(_LOW, round(layout["height"] * _MORE_ROOM))
+    for trace in spec["data"]:
+        if trace["type"] == "bar":
+            trace["constraintext"] = "none"
+        if layout.get("barmode") == "group" or trace.get("mode") == "text":  # two bars, or a cell, in a line's height
+            trace["textfont"] = {**trace.get("textfont", {}), "size": _SMALLER}
 
 
 def switch() -> None:

@@ -2,14 +2,15 @@
 
 In four sizes, from the address and without scrolling: where the main controls and the main picture begin and end, in
 pixels from the top of the window, and whether they fit. On a laptop the whole picture fits, or 350 pixels of a tall
-one; in the presenter view the whole of it; on a phone it begins by 400 and a control is in reach.
+one; in the presenter view the whole of it, or half a window of one as tall as a window; on a phone it begins by 400 and
+a control is in reach.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,13 @@ _MEASURE = """() => {
   const seen = (element) => element.checkVisibility({ visibilityProperty: true });
   const box = (element) => element.getBoundingClientRect();
   const isInBar = (element) => element.closest(".st-key-prompt-bar, .st-key-presenter-leave, .st-key-lesson");
-  const inside = (element) => element.querySelector(".stBidiComponent")?.shadowRoot ?? element;
+  const LARGE = ".stPlotlyChart, .stVegaLiteChart, .stBidiComponent";
   const all = (selector) => [...main.querySelectorAll(selector)].filter((e) => seen(e) && !isInBar(e));
-  const pictures = all(".stPlotlyChart, .stBidiComponent, .stDataFrame, .stTable, .stCode, .stMetric")
-    .filter((e) => box(e).height >= (e.matches(".stPlotlyChart, .stBidiComponent") ? 100 : 60));
-  const large = pictures.filter((e) => e.matches(".stPlotlyChart, .stBidiComponent"));
+  const beside = "[class*=st-key-workbench] > * > .stHorizontalBlock > .stColumn:first-child, [class*=-strip]";
+  const isControl = (element) => element.closest(beside);
+  const pictures = all(`${LARGE}, .stDataFrame, .stTable, .stCode, .stMetric`)
+    .filter((e) => !isControl(e) && box(e).height >= 60);
+  const large = pictures.filter((e) => e.matches(LARGE));
   const picture = large[0] ?? pictures[0];
   const controls = all(
     ".stSlider, .stSelectbox, .stButtonGroup, .stNumberInput, .stTextInput, .stTextArea, .stCheckbox, " +
@@ -103,7 +106,9 @@ class Screen:
             if self.controls and self.controls[0] > size.height - 40:
                 found.append("no control in reach")
             return found
-        if bottom > size.height + 1 and (size.presenter or size.height - top < TALL):
+        is_tall = bottom - top > 0.8 * size.height  # no window shows it whole: half of the window is its
+        enough = TALL if not size.presenter else size.height / 2 if is_tall else bottom - top
+        if bottom > size.height + 1 and size.height - top < enough:
             found.append("picture is cut")
         if self.controls and self.controls[1] > size.height + 1:
             found.append("controls are cut")
@@ -117,32 +122,43 @@ def measured(page: Page) -> Screen:
     """
     before: Any = None
     n_equal = 0
-    for _ in range(240):
+    for _ in range(400):
         now = page.evaluate(_MEASURE) if page.evaluate(_IS_DRAWN) else None
         n_equal = n_equal + 1 if now and now == before else 0
-        if n_equal >= (2 if now and now["picture"] else 12):
+        if n_equal >= (3 if now and now["picture"] else 20):
             break
         before = now
-        page.wait_for_timeout(250)
+        page.wait_for_timeout(150)
     now = page.evaluate(_MEASURE)
     return Screen(*(None if now[key] is None else tuple(now[key]) for key in ("picture", "controls")))
 
 
 def screens(
-    browser: Browser, url: str, size: Size, names: list[str], lang: str = "en"
-) -> Iterator[tuple[str, str, Screen]]:
-    """Yield each view of these pages with what is measured on its first screen."""
-    context = browser.new_context(
-        viewport={"width": size.width, "height": size.height}, has_touch=size is PHONE, locale="en-US"
-    )
+    browser: Browser,
+    url: str,
+    sizes: Sequence[Size],
+    names: Sequence[str],
+    *,
+    views: Sequence[str] | None = None,
+    lang: str = "en",
+) -> Iterator[tuple[str, str, Size, Screen]]:
+    """Yield each view of these pages with what is measured on its first screen, in each size; of `views` only these.
+
+    A view is opened once for the sizes of the presenter view and once for the others; then the window is changed.
+    """
+    context = browser.new_context(locale="en-US")
     context.set_default_timeout(120_000)
     page = context.new_page()
     for name in names:
-        for view in VIEWS[name][1]:
-            state = {"present": "1"} if size.presenter else {}
-            page.goto(url + address(name, view, lang=lang, **state))
-            settle(page)
-            yield name, view, measured(page)
+        for view in views or VIEWS[name][1]:
+            for presenter in (False, True):
+                shown = [size for size in sizes if size.presenter == presenter]
+                for size in shown:
+                    page.set_viewport_size({"width": size.width, "height": size.height})
+                    if size is shown[0]:
+                        page.goto(url + address(name, view, lang=lang, **({"present": "1"} if presenter else {})))
+                        settle(page)
+                    yield name, view, size, measured(page)
     context.close()
 
 
@@ -153,15 +169,13 @@ def main() -> None:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         server, browser = Server("app.py", Path(folder) / "log.txt"), launch(playwright)
         try:
-            for size in SIZES:
-                print(f"\n{size.name} {size.width} x {size.height}")
-                print(f"{'page':14}{'view':14}{'controls':>14}{'picture':>14}  ")
-                for name, view, screen in screens(browser, server.url, size, names):
-                    misses = screen.misses(size, name)
-                    n_missed += bool(misses)
-                    spans = (screen.controls, screen.picture)
-                    edges = [f"{span[0]:.0f}-{span[1]:.0f}" if span else "-" for span in spans]
-                    print(f"{name:14}{view:14}{edges[0]:>14}{edges[1]:>14}  {', '.join(misses)}", flush=True)
+            print(f"{'page':14}{'view':14}{'size':12}{'controls':>14}{'picture':>14}  ")
+            for name, view, size, screen in screens(browser, server.url, SIZES, names):
+                misses = screen.misses(size, name)
+                n_missed += bool(misses)
+                spans = (screen.controls, screen.picture)
+                edges = [f"{span[0]:.0f}-{span[1]:.0f}" if span else "-" for span in spans]
+                print(f"{name:14}{view:14}{size.name:12}{edges[0]:>14}{edges[1]:>14}  {', '.join(misses)}", flush=True)
         finally:
             browser.close()
             server.stop()

@@ -92,7 +92,7 @@ def two_sides(
     labels: Sequence[str], first: ArrayLike, second: ArrayLike, names: tuple[str, str], value_title: str
 ) -> Figure:
     """Return the norms of the two parts of some rows' gradient as pairs of bars."""
-    figure = theme.base_figure(120 + 40 * len(labels), x_title=value_title)
+    figure = theme.base_figure(110 + 32 * len(labels), x_title=value_title)
     for name, values, colour in zip(names, (first, second), (INPUT_SIDE, OUTPUT_SIDE), strict=True):
         figure.add_bar(
             x=np.asarray(values),

@@ -50,10 +50,10 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
             )
         )
     with right:
-        _words(lm, n_tokens)
         if jobs.find("cache", question) is None:
             st.info(_("Press Measure both. This machine runs the text token by token, with the cache and without."))
         jobs.show("cache", question, lambda found: _share(found), lambda found, all_: _draw(lm, found, all_))
+        _words(lm, n_tokens)
     _drawn(run)
     shown = ids[:n_tokens]
     page.snippet(CODE.format(name=lm.name, ids=shown, n=n_tokens))

@@ -25,7 +25,6 @@ def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
         return
     result = run.next_result() if node is None else run.result(node)
     position = len(run.tree.prompt_ids) + (run.node.depth if node is None else node.depth - 1)
-    _facts(node, result, position)
     order = distribution.top(result.start.dense(), top_n).ids.tolist()
     if node is not None and node.token_id not in order:
         order.append(node.token_id)
@@ -50,6 +49,7 @@ def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
             position=position, n=top_n
         ),
     )
+    _facts(node, result, position)
     if not run.running:
         _actions(run, node, result)
 

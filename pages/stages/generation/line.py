@@ -51,12 +51,15 @@ def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, was_run
             {SELECTED: "next" if index >= at_end else path[index - len(prompt.ids)]}
         ),
     )
-    _status(run, running)
-    _plain_text(run, prompt, drawn)
-    _repetition(drawn)
+    if run.error is not None:
+        st.error(_("The generation could not continue. The text so far is kept."))
+        page.failure(run.error)
     if was_running and not running:
         st.rerun()  # the buttons, the branches and the table have to know
     chosen.show(run, selected, top_n)
+    _status(run, running)
+    _plain_text(run, prompt, drawn)
+    _repetition(drawn)
 
 
 def _selected(run: GenerationRun, path: list[Node]) -> Node | None:
@@ -104,9 +107,6 @@ def _status(run: GenerationRun, running: bool) -> None:
         st.caption(count + " " + _("What follows the current position is kept, in grey."))
     else:
         st.caption(count + " " + ends[run.end])
-    if run.error is not None:
-        st.error(_("The generation could not continue. The text so far is kept."))
-        page.failure(run.error)
 
 
 def _plain_text(run: GenerationRun, prompt: Encoding, drawn: list[Node]) -> None:

@@ -40,49 +40,52 @@ for name in {names!r}:
 
 def show(lm: LanguageModel) -> None:
     """Draw the view; the model has no part in it."""
-    st.markdown(
-        _(
-            "The same text, split by several vocabularies. A larger vocabulary needs fewer tokens but a larger "
-            "embedding table. Text like that the vocabulary was built from becomes words; text it has hardly "
-            "seen becomes bytes."
+    controls, picture = page.workbench()
+    with controls:
+        found = vocabularies.picker()
+        text = source.choose()
+        control = special_strings() == "control"
+    with picture:
+        if not text or not found:
+            st.info(_("Choose a vocabulary and enter a text."))
+            link.stop()
+        examined = {name: vocabularies.examine(name, text, vocabulary, control) for name, vocabulary in found.items()}
+        start = _start(text)
+        rows(
+            text,
+            start,
+            [Row(title(name), found[name], each.cuts) for name, each in examined.items()],
+            key="compare.rows",
         )
-    )
-    found = vocabularies.picker()
-    text = source.choose()
-    if not text or not found:
-        st.info(_("Choose a vocabulary and enter a text."))
-        link.stop()
-    control = special_strings() == "control"
-    examined = {name: vocabularies.examine(name, text, vocabulary, control) for name, vocabulary in found.items()}
-    start = _start(text)
-    rows(
-        text,
-        start,
-        [Row(title(name), found[name], each.cuts) for name, each in examined.items()],
-        key="compare.rows",
-    )
-    st.caption(
-        _(
-            "Tokens above one another stand for the same bytes. An orange edge means that the token begins "
-            "inside a word. Small numbers are ids, each from its own vocabulary."
+        st.caption(
+            _(
+                "Tokens above one another stand for the same bytes. An orange edge means that the token begins "
+                "inside a word. Small numbers are ids, each from its own vocabulary."
+            )
         )
-    )
-    st.caption(
-        _("{n:,} characters, {n_bytes:,} bytes. Tokenized in {seconds:.2f} s by all vocabularies together.").format(
-            n=len(text), n_bytes=len(text.encode()), seconds=sum(each.seconds for each in examined.values())
+        st.caption(
+            _("{n:,} characters, {n_bytes:,} bytes. Tokenized in {seconds:.2f} s by all vocabularies together.").format(
+                n=len(text), n_bytes=len(text.encode()), seconds=sum(each.seconds for each in examined.values())
+            )
         )
-    )
-    page.figure(
-        theme.bars(
-            [each.measured.characters_per_token for each in examined.values()],
-            [title(name) for name in examined],
-            kind="amount",
-            value_title=_("characters per token"),
-            colours=[colour(index) for index in range(len(examined))],
-        ),
-        "compare.characters",
-        _("Characters per token of each vocabulary on this text: a longer bar means fewer tokens."),
-    )
+        page.figure(
+            theme.bars(
+                [each.measured.characters_per_token for each in examined.values()],
+                [title(name) for name in examined],
+                kind="amount",
+                value_title=_("characters per token"),
+                colours=[colour(index) for index in range(len(examined))],
+            ),
+            "compare.characters",
+            _("Characters per token of each vocabulary on this text: a longer bar means fewer tokens."),
+        )
+        st.markdown(
+            _(
+                "The same text, split by several vocabularies. A larger vocabulary needs fewer tokens but a larger "
+                "embedding table. Text like that the vocabulary was built from becomes words; text it has hardly "
+                "seen becomes bytes."
+            )
+        )
     page.numbers_table(
         comparison_table(text, found, examined),
         "vocabularies",

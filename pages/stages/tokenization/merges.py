@@ -48,7 +48,6 @@ def _merges(lm: LanguageModel, text: str) -> None:
         st.caption(_("Only the first {n} characters of the prompt are replayed.").format(n=MAX_CHARACTERS))
         text = text[:MAX_CHARACTERS]
     first, steps = lm.tokenizer.first_pieces(text), lm.tokenizer.replay(text)
-    st.markdown(_how(lm).format(n=len(lm.tokenizer.merges)))
     step = link.remember("merge_step", 0, int)
     if not 0 <= step <= len(steps):
         step = st.session_state["merge_step"] = min(max(step, 0), len(steps))
@@ -81,6 +80,7 @@ def _merges(lm: LanguageModel, text: str) -> None:
             start=counts[0], end=counts[-1]
         ),
     )
+    st.markdown(_how(lm).format(n=len(lm.tokenizer.merges)))
     page.numbers_table(
         pd.DataFrame(
             {

@@ -33,13 +33,6 @@ print((lm(new_id[ids])[-1][new_id] - before).abs().max().item())        # ids al
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
     found = session.require_tokens()
-    st.markdown(
-        _(
-            "Give every token a random new id and move its row of the embedding (and of the head) with it: the "
-            "model computes the same result. Change the ids without moving the rows, and each id selects the "
-            "row of another token."
-        )
-    )
     controls, picture = page.workbench()
     with controls:
         seed = widgets.number("id_seed", _("Seed of the permutation"), 0, 2**32 - 1, 1)
@@ -83,6 +76,13 @@ def show(lm: LanguageModel) -> None:
                 "are moved too."
             ),
         )
+    st.markdown(
+        _(
+            "Give every token a random new id and move its row of the embedding (and of the head) with it: the "
+            "model computes the same result. Change the ids without moving the rows, and each id selects the "
+            "row of another token."
+        )
+    )
     st.caption(_("The prompt's tokens, then the five most probable next tokens"))
     top = distribution.top(before, 5).ids.tolist()
     rows = [*found.ids, *top]

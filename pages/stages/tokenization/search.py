@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lmcore import LanguageModel
 from lmcore.tokenizer import Tokenizer
@@ -46,37 +47,35 @@ def _index(name: str, _tokenizer: Tokenizer) -> VocabularyIndex:
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
     index = _index(lm.name, lm.tokenizer)
-    st.markdown(
-        _(
-            "All {n:,} tokens of {model}. Each is a sequence of bytes that was frequent in the text the "
-            "vocabulary was built from, so the vocabulary shows what that text was like."
-        ).format(n=len(index.tokens), model=markdown_literal(lm.name))
-    )
     lists = {
         "search": _("Search"),
         "longest": _("The longest"),
         "scripts": _("By script"),
         "special": _("Special tokens"),
     }
-    chosen = widgets.choice("vocabulary.list", _("Show"), list(lists), "search", format_func=lists.__getitem__)
-    found, code = {"search": _search, "longest": _longest, "scripts": _by_script, "special": _special}[chosen](
-        lm, index
-    )
-    if found:
-        _results(lm, index, found)
+    controls, picture = page.workbench()
+    with controls:
+        chosen = widgets.choice("vocabulary.list", _("Show"), list(lists), "search", format_func=lists.__getitem__)
+        find = {"search": _search, "longest": _longest, "scripts": _by_script, "special": _special}[chosen]
+        found, code = find(lm, index, picture)
+    with picture:
+        if found:
+            _results(lm, index, found)
+        st.markdown(
+            _(
+                "All {n:,} tokens of {model}. Each is a sequence of bytes that was frequent in the text the "
+                "vocabulary was built from, so the vocabulary shows what that text was like."
+            ).format(n=len(index.tokens), model=markdown_literal(lm.name))
+        )
     page.snippet(CODE.format(name=lm.name, found=code))
 
 
-def _search(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], str]:
-    left, middle, right = st.columns(3)
+def _search(lm: LanguageModel, index: VocabularyIndex, picture: DeltaGenerator) -> tuple[list[int], str]:
     kinds = {"text": _("text"), "bytes": _("bytes (hex)"), "id": "id"}
     hows = {"contains": _("contains"), "begins": _("begins with"), "is": _("is")}
-    with left:
-        query = widgets.text("vocabulary.query", _("Search"), "天", max_chars=80, help=_("Spaces matter: try “ the”."))
-    with middle:
-        kind = widgets.choice("vocabulary.by", _("Input is"), list(kinds), "text", format_func=kinds.__getitem__)
-    with right:
-        how = widgets.choice("vocabulary.how", _("The token"), list(hows), "contains", format_func=hows.__getitem__)
+    query = widgets.text("vocabulary.query", _("Search"), "天", max_chars=80, help=_("Spaces matter: try “ the”."))
+    kind = widgets.choice("vocabulary.by", _("Input is"), list(kinds), "text", format_func=kinds.__getitem__)
+    how = widgets.choice("vocabulary.how", _("The token"), list(hows), "contains", format_func=hows.__getitem__)
     found: list[int] = []
     try:
         wanted = bytes.fromhex(query) if kind == "bytes" else query.encode()
@@ -95,12 +94,12 @@ def _search(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], str]:
     return found, str(found) if kind == "id" else f"index.search({wanted!r}, {how!r})"
 
 
-def _longest(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], str]:
+def _longest(lm: LanguageModel, index: VocabularyIndex, picture: DeltaGenerator) -> tuple[list[int], str]:
     n = widgets.slider("vocabulary.longest", _("How many"), 10, 200, 40, step=10)
     return index.longest(n), f"index.longest({n})"
 
 
-def _by_script(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], str]:
+def _by_script(lm: LanguageModel, index: VocabularyIndex, picture: DeltaGenerator) -> tuple[list[int], str]:
     counts = index.by_script().most_common()
     first, rest = counts[:_BARS], counts[_BARS:]
     names = [script_name(script) for script, _n in first] + ([_("{n} more").format(n=len(rest))] if rest else [])
@@ -112,11 +111,12 @@ def _by_script(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], st
     chart.update_traces(
         text=[f"{n:,} · {n / len(index.tokens):.1%}" for n in values], hovertemplate="%{customdata}: %{text}"
     )
-    page.figure(chart, "vocabulary.scripts", _("The number of tokens in each script."))
+    with picture:
+        page.figure(chart, "vocabulary.scripts", _("The number of tokens in each script."))
     return index.of_script(script), f"index.of_script({script!r})"
 
 
-def _special(lm: LanguageModel, index: VocabularyIndex) -> tuple[list[int], str]:
+def _special(lm: LanguageModel, index: VocabularyIndex, picture: DeltaGenerator) -> tuple[list[int], str]:
     found = sorted(lm.tokenizer.special_tokens.values())
     st.markdown(
         _("**{n:,}** special tokens: ordinary text never becomes one of them, unless you choose so.").format(

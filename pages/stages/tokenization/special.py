@@ -31,18 +31,21 @@ def show(lm: LanguageModel) -> None:
     """Draw the view."""
     special = lm.tokenizer.special_tokens
     first = next(iter(special), "")
-    st.markdown(_what(special))
-    text = widgets.text("special_text", _("Text"), f"x{first}y", max_chars=MAX_CHARACTERS)
-    found = lm.tokenizer.encode(text, special_tokens=special_strings() == "control")
-    if not found.ids:
-        st.info(_("There is no text here. Type some."))
-    token_groups(
-        found.tokens,
-        found.ids,
-        shared_groups(found.text, found.offsets),
-        key="special.groups",
-        label=_("The text's tokens"),
-    )
+    controls, picture = page.workbench()
+    with controls:
+        text = widgets.text("special_text", _("Text"), f"x{first}y", max_chars=MAX_CHARACTERS)
+        found = lm.tokenizer.encode(text, special_tokens=special_strings() == "control")
+    with picture:
+        if not found.ids:
+            st.info(_("There is no text here. Type some."))
+        token_groups(
+            found.tokens,
+            found.ids,
+            shared_groups(found.text, found.offsets),
+            key="special.groups",
+            label=_("The text's tokens"),
+        )
+        st.markdown(_what(special))
     st.markdown(_("Both results:"))
     page.numbers_table(results_table(lm, text), "special-strings")
     page.snippet(CODE.format(name=lm.name, text=text))

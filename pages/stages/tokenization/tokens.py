@@ -68,7 +68,7 @@ def _sizes(found: Encoding) -> None:
         _("Characters per token"): f"{characters / n_tokens:.3f}",
         _("Bytes per token"): f"{n_bytes / n_tokens:.3f}",
     }
-    with st.container(horizontal=True, gap="large"):  # wraps on a phone
+    with st.container(horizontal=True, gap="medium"):  # wraps on a phone
         for name, value in values.items():
             st.metric(name, value, width="content")
     if found.n_added:

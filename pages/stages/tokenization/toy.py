@@ -27,12 +27,6 @@ print({name!r} + ":", lmcore.load({name!r}).tokenizer.encode(text).ids)
 
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
-    st.markdown(
-        _(
-            "An id means nothing without its vocabulary. On the left is a **toy word-level vocabulary** of six "
-            "entries, made for this page; no model uses it. On the right is the vocabulary of {model}."
-        ).format(model=markdown_literal(lm.name))
-    )
     controls, results = page.workbench()
     with controls:
         text = widgets.text("toy_text", _("Text"), "我喜欢猫", max_chars=MAX_CHARACTERS)
@@ -81,6 +75,12 @@ def show(lm: LanguageModel) -> None:
                 "Byte-level BPE has no UNK: it spells unknown text in bytes."
             ).format(n=n_unknown)
         )
+    st.markdown(
+        _(
+            "An id means nothing without its vocabulary. On the left is a **toy word-level vocabulary** of six "
+            "entries, made for this page; no model uses it. On the right is the vocabulary of {model}."
+        ).format(model=markdown_literal(lm.name))
+    )
     page.numbers_table(_both(toy_ids, words, found.ids, [visible(token) for token in found.tokens]), "whose-ids")
     page.snippet(CODE.format(text=text, name=lm.name, length=length))
 

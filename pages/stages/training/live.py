@@ -119,24 +119,28 @@ def _choose(reading: Reading) -> TrialSettings:
         "alibi": "ALiBi",
         "none": _("None"),
     }
-    settings = TrialSettings(
-        d_model=widgets.slider("training.d_model", "d_model", 16, WIDEST, 40, step=8),
-        tie_embeddings=widgets.toggle(
-            "training.tied",
-            _("Tied"),
-            True,
-            help=_("One shared matrix for the embedding and the head, or two matrices."),
-        ),
-        position_encoding=_encoding(
-            widgets.select(
-                "training.encoding", _("Position encoding"), ENCODINGS, "rope", format_func=encodings.__getitem__
-            )
-        ),
-        learning_rate=widgets.select("training.rate", _("Highest learning rate"), RATES, 0.01),
-        batch_size=widgets.slider("training.batch", _("Batch size (windows of 64 tokens)"), 4, 32, 16, step=4),
-        steps=widgets.slider("training.steps", _("Steps"), 50, MOST_STEPS, 400, step=50),
-        seed=widgets.number("training.seed", _("Seed"), 0, 999_999, 1, step=1),
-    )
+    d_model = widgets.slider("training.d_model", "d_model", 16, WIDEST, 40, step=8)
+    rate = widgets.select("training.rate", _("Highest learning rate"), RATES, 0.01)
+    steps = widgets.slider("training.steps", _("Steps"), 50, MOST_STEPS, 400, step=50)
+    with st.expander(_("More settings")):
+        settings = TrialSettings(
+            d_model=d_model,
+            learning_rate=rate,
+            steps=steps,
+            position_encoding=_encoding(
+                widgets.select(
+                    "training.encoding", _("Position encoding"), ENCODINGS, "rope", format_func=encodings.__getitem__
+                )
+            ),
+            tie_embeddings=widgets.toggle(
+                "training.tied",
+                _("Tied"),
+                True,
+                help=_("One shared matrix for the embedding and the head, or two matrices."),
+            ),
+            batch_size=widgets.slider("training.batch", _("Batch size (windows of 64 tokens)"), 4, 32, 16, step=4),
+            seed=widgets.number("training.seed", _("Seed"), 0, 999_999, 1, step=1),
+        )
     if reading.own is None or not reading.characters:
         config: ModelConfig = settings.config(lmcore.builtin.tokenizer().vocab_size)
         st.caption(

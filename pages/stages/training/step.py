@@ -72,17 +72,19 @@ def show() -> None:
     """Draw the view."""
     lm = session.language_model()
     require_memory(lm)
-    text, ids = sentence()
-    last_only = last_only_switch()
+    controls, picture = page.workbench()
+    with controls:
+        text, ids = sentence()
+        last_only = last_only_switch()
     key = (lm.name, tuple(ids), last_only)
     sizes = sizes_of(lm)
-    found = results_of(_line(*key), "training.line", lambda: _line.clear(*key))
+    with picture:
+        found = results_of(_line(*key), "training.line", lambda: _line.clear(*key))
     if found is None:
         return
     slope: Slope = found[0]
     points: list[StepPoint] = found[1:-1]
     limit: float | None = found[-1]
-    controls, picture = page.workbench()
     with controls:
         exponent = widgets.slider(
             "training.eta",

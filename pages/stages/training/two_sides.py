@@ -57,16 +57,13 @@ def show() -> None:
     """Draw the view."""
     lm = session.language_model()
     require_memory(lm)
-    text, token_ids = sentence()
-    last_only = last_only_switch()
+    controls, picture = page.workbench()
+    with controls:
+        text, token_ids = sentence()
+        last_only = last_only_switch()
     key = (lm.name, tuple(token_ids), last_only)
-    st.latex(
-        r"\begin{aligned} \frac{\partial L}{\partial E} &= "
-        r"\underbrace{\sum_{i:\,t_i = w} \frac{\partial L}{\partial X_i}}_{\text{row } w,\ \text{input}} \\ &+ "
-        r"\underbrace{\left(\mathrm{softmax} - \mathrm{onehot}\right)^{\!\top} H}_{\text{every row, output}} \\ "
-        rf"E &\in \mathbb{{R}}^{{{lm.config.vocab_size} \times {lm.config.d_model}}} \end{{aligned}}"
-    )
-    found = results_of(_sides(*key), "training.sides", lambda: _sides.clear(*key))
+    with picture:
+        found = results_of(_sides(*key), "training.sides", lambda: _sides.clear(*key))
     if found is None:
         return
     (sides,) = found
@@ -78,36 +75,50 @@ def show() -> None:
 
     names = (_("input side (lookup)"), _("output side (head)"))
     reached = [f"{int((norms > 0).sum()):,} / {len(norms):,}" for norms in (first, second)]
-    for column, title, value, note in zip(
-        st.columns(3),
-        (_("Rows with an input-side gradient"), _("Rows with an output-side gradient"), _("Cosine of the two parts")),
-        (*reached, f"{parts.cosine:+.4f}" if abs(parts.cosine) >= 5e-5 else f"{parts.cosine:+.1e}"),
-        (None, None, _("Computed from the two matrices as long vectors. This is measured: its sign is not fixed.")),
-        strict=True,
-    ):
-        column.metric(title, value, help=note)
+    with controls:
+        for title, value, note in zip(
+            (
+                _("Rows with an input-side gradient"),
+                _("Rows with an output-side gradient"),
+                _("Cosine of the two parts"),
+            ),
+            (*reached, f"{parts.cosine:+.4f}" if abs(parts.cosine) >= 5e-5 else f"{parts.cosine:+.1e}"),
+            (None, None, _("Computed from the two matrices as long vectors. This is measured: its sign is not fixed.")),
+            strict=True,
+        ):
+            st.metric(title, value, help=note)
+    order = np.argsort(-sides.sums, kind="stable")
+    chosen = list(dict.fromkeys([*dict.fromkeys(token_ids), *order[:_SHOWN].tolist()]))[:_SHOWN]
+    with picture:
+        page.figure(
+            figures.two_sides(
+                [label(row) for row in chosen],
+                first[chosen],
+                second[chosen],
+                names,
+                _("norm of the row's gradient"),
+            ),
+            "training-two-sides",
+            _(
+                "For some rows of the embedding: the length of the input-side and of the output-side part of the "
+                "gradient."
+            ),
+        )
+        st.caption(
+            _("At the top are the tokens of the sentence in order; below them, the rows with the longest gradients.")
+        )
+    page.equation(
+        r"\begin{aligned} \frac{\partial L}{\partial E} &= "
+        r"\underbrace{\sum_{i:\,t_i = w} \frac{\partial L}{\partial X_i}}_{\text{row } w,\ \text{input}} \\ &+ "
+        r"\underbrace{\left(\mathrm{softmax} - \mathrm{onehot}\right)^{\!\top} H}_{\text{every row, output}} \\ "
+        rf"E &\in \mathbb{{R}}^{{{lm.config.vocab_size} \times {lm.config.d_model}}} \end{{aligned}}"
+    )
     st.markdown(
         _("Untied: each part belongs to a separate matrix, and they are never added.")
         if sides.difference is None
         else _(
             "The sum of the two parts and autograd's gradient of the tied matrix differ by at most {error:.1e}."
         ).format(error=sides.difference)
-    )
-    order = np.argsort(-sides.sums, kind="stable")
-    chosen = list(dict.fromkeys([*dict.fromkeys(token_ids), *order[:_SHOWN].tolist()]))[:_SHOWN]
-    page.figure(
-        figures.two_sides(
-            [label(row) for row in chosen],
-            first[chosen],
-            second[chosen],
-            names,
-            _("norm of the row's gradient"),
-        ),
-        "training-two-sides",
-        _("For some rows of the embedding: the length of the input-side and of the output-side part of the gradient."),
-    )
-    st.caption(
-        _("At the top are the tokens of the sentence in order; below them, the rows with the longest gradients.")
     )
     st.subheader(_("All {n:,} rows").format(n=len(first)), anchor=False)
     page.figure(

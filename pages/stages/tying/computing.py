@@ -59,6 +59,18 @@ def show(lm: LanguageModel) -> None:
     weights = count(config).memory_bytes(dtype)
     names = group_names()
     with picture:
+        page.figure(
+            figures.stacked(
+                {
+                    _("one generated token"): decode.group_macs,
+                    _("prompt, mean of a token"): {group: macs / new for group, macs in prefill.group_macs.items()},
+                },
+                group_names=names,
+                value_title=_("MACs per token"),
+            ),
+            "tying-compute",
+            _("Multiply-accumulates by group, for one generated token and for one token of the prompt."),
+        )
         facts(
             ["", "MACs", "FLOPs = 2 × MACs"],
             [
@@ -80,18 +92,6 @@ def show(lm: LanguageModel) -> None:
                     _("weights"): weights,
                 }.items()
             ],
-        )
-        page.figure(
-            figures.stacked(
-                {
-                    _("one generated token"): decode.group_macs,
-                    _("prompt, mean of a token"): {group: macs / new for group, macs in prefill.group_macs.items()},
-                },
-                group_names=names,
-                value_title=_("MACs per token"),
-            ),
-            "tying-compute",
-            _("Multiply-accumulates by group, for one generated token and for one token of the prompt."),
         )
         lengths = sorted({1 + last * step // (_N_LENGTHS - 1) for step in range(_N_LENGTHS)})
         page.figure(

@@ -42,6 +42,18 @@ def show(lm: LanguageModel) -> None:
     names = group_names()
     block = block_matrices(config)
     with picture:
+        page.figure(
+            figures.stacked(
+                {
+                    label: count(config, tie_embeddings=tied).group_totals
+                    for label, tied in ((_("tied"), True), (_("untied"), False))
+                },
+                group_names=names,
+                value_title=_("parameters"),
+            ),
+            "tying-bars",
+            _("Parameters by group, tied and untied."),
+        )
         one_block = " + ".join(row.formula for row in block)
         how_counted = _("tied") if counted.tied else _("untied")
         facts(
@@ -63,18 +75,6 @@ def show(lm: LanguageModel) -> None:
             ],
         )
         st.caption(_("Matrices of one block: {formula}").format(formula=one_block))
-        page.figure(
-            figures.stacked(
-                {
-                    label: count(config, tie_embeddings=tied).group_totals
-                    for label, tied in ((_("tied"), True), (_("untied"), False))
-                },
-                group_names=names,
-                value_title=_("parameters"),
-            ),
-            "tying-bars",
-            _("Parameters by group, tied and untied."),
-        )
         page.figure(
             figures.treemap(
                 [(row.name, row.group, row.formula, row.count) for row in counted.rows if row.count],

@@ -49,13 +49,13 @@ def show(lm: LanguageModel) -> None:
     outcomes = {name: run(name, vocab_size, d_model) for name in OPERATIONS}
     outcome = outcomes[operation]
     with picture:
-        st.code(inspect.getsource(OPERATIONS[operation][1]).strip(), language="python", wrap_lines=True)
         before, after = st.columns(2, gap="large")
         with before:
             _picture(outcome.before, _("before"), "tie-before")
         with after:
             _picture(outcome.after, _("after"), "tie-after")
         st.markdown(f"**{_verdict(outcome)}** {told[operation][1]}")
+        st.code(inspect.getsource(OPERATIONS[operation][1]).strip(), language="python", wrap_lines=True)
         if outcome.facts:
             st.code("\n".join(f"{said}: {value}" for said, value in outcome.facts.items()), language=None)
     page.numbers_table(_held(outcome), "tie-operation", {_("bytes"): "count"})
@@ -88,6 +88,7 @@ def _picture(held: tuple[Held, ...], when: str, key: str) -> None:
         ),
         key,
         _("The names, the Parameters they refer to, and the storages that hold the numbers: {when}.").format(when=when),
+        said=False,
     )
 
 

@@ -41,7 +41,7 @@ def show(lm: LanguageModel) -> None:
     cases[_("a copy with equal values")] = storage_of(table, table.detach().clone())
 
     counted = count(lm.config)
-    facts, picture = st.columns([2, 3], gap="large")  # numbers of nine digits have to be read in full
+    facts, picture = page.workbench(widths=(2, 3))  # numbers of nine digits have to be read in full
     with facts:
         twice = stored_twice(lm.model)
         st.markdown(_storage_sentence(cases[lm.name].shared, lm.name) if twice is None else _twice_sentence(lm, twice))

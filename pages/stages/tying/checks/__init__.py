@@ -44,12 +44,6 @@ print(lm.tokenizer.encode("今天天气").ids)  # 11
 
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
-    st.markdown(
-        _(
-            "Some widely copied tutorials contain wrong figures. Each is computed again here: change the "
-            "values it depends on, or follow the link to the page where you can experiment."
-        )
-    )
     topics = {
         "all": (_("All twelve claims"), range(1, 13)),
         "sampling": (_("Sampling"), (1, 2, 12)),
@@ -63,6 +57,12 @@ def show(lm: LanguageModel) -> None:
         if number in topics[topic][1]:
             with st.container(border=True):
                 found[number] = _card(number, build, lm)
+    st.markdown(
+        _(
+            "Some widely copied tutorials contain wrong figures. Each is computed again here: change the "
+            "values it depends on, or follow the link to the page where you can experiment."
+        )
+    )
     page.numbers_table(
         pd.DataFrame(
             {"": number, _("claim"): check.claim, _("claimed"): check.claimed, _("computed"): check.computed}
