@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from lmcore.config import ModelConfig
 from lmcore.kv_cache import LayerCache
 from lmcore.linear import Linear
-from lmcore.norm import RMSNorm
+from lmcore.norm import make_head_norm
 from lmcore.position import Rotation
 from lmcore.scores import grouped_product, mask, pattern, scaled_scores
 from lmcore.trace import SILENT, Recorder
@@ -42,8 +43,8 @@ class Attention(nn.Module):
     Vaswani et al. 2017, section 3.2; Ainslie et al. 2023, "GQA", section 2.2.
 
         x ─ q ─ (norm) ─ (rotate) ─┐
-        x ─ k ─ (norm) ─ (rotate) ─┴ q·k / sqrt(d_head) ─ (cap) ─ (+ bias) ─ mask ─ softmax ─┐
-        x ─ v ───────────────────────────────────────────────────────────────────────────────┴ weighted sum ─ out
+        x ─ k ─ (norm) ─ (rotate) ─┴ q·k / sqrt(d_head) ─ (cap) ─ (+ bias) ─ mask ─ softmax (and sink) ─┐
+        x ─ v ──────────────────────────────────────────────────────────────────────────────────────────┴ sum ─ out
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -52,8 +53,9 @@ class Attention(nn.Module):
         self.q = Linear(config.d_model, self.n_heads * self.d_head, bias=config.attention_bias)
         self.k = Linear(config.d_model, self.n_kv_heads * self.d_head, bias=config.attention_bias)
         self.v = Linear(config.d_model, self.n_kv_heads * self.d_head, bias=config.attention_bias)
-        self.q_norm = RMSNorm(self.d_head, config.norm_eps, config.norm_unit_offset) if config.qk_norm else None
-        self.k_norm = RMSNorm(self.d_head, config.norm_eps, config.norm_unit_offset) if config.qk_norm else None
+        self.q_norm = make_head_norm(config, self.n_heads) if config.qk_norm else None
+        self.k_norm = make_head_norm(config, self.n_kv_heads) if config.qk_norm else None
+        self.sinks = nn.Parameter(torch.zeros(self.n_heads)) if config.attention_sinks else None
         self.out = Linear(self.n_heads * self.d_head, config.d_model, bias=config.attention_out_bias)
         self.scale = config.score_scale
         self.softcap = config.attention_softcap
@@ -79,7 +81,8 @@ class Attention(nn.Module):
         scores = trace.record("scores", scores, _SQUARE)
         visible = trace.record("visible", context.visible, ("query", "key"))
         scores = trace.record("masked_scores", mask(scores, visible), _SQUARE)
-        weights = trace.record("pattern", pattern(scores), _SQUARE)
+        sinks = None if self.sinks is None else trace.record("sinks", self.sinks, ("head",))
+        weights = trace.record("pattern", pattern(scores, sinks), _SQUARE)
         z = trace.record("z", grouped_product(weights, v), ("head", "query", "d_head"))
         return trace.record("out", self.out(z.transpose(-3, -2).flatten(-2)), ("position", "d_model"))
 

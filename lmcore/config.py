@@ -7,16 +7,20 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 Norm = Literal["rmsnorm", "layernorm"]
-Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
+Activation = Literal["silu", "gelu", "gelu_tanh", "gelu_sigmoid", "relu"]
 PositionEncodingName = Literal["rope", "learned", "sinusoidal", "alibi", "relative", "none"]
 RopeLayout = Literal["half_split", "interleaved"]
-RopeScalingKind = Literal["linear", "ntk", "yarn", "llama3"]
+RopeScalingKind = Literal["linear", "ntk", "yarn", "llama3", "longrope"]
+QKNormOver = Literal["head", "all_heads"]
+ExpertWeightsOver = Literal["chosen", "all"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "norm": get_args(Norm),
     "activation": get_args(Activation),
     "position_encoding": get_args(PositionEncodingName),
     "rope_layout": get_args(RopeLayout),
+    "qk_norm_over": get_args(QKNormOver),
+    "expert_weights_over": get_args(ExpertWeightsOver),
 }
 _COUNTS = (
     "vocab_size",
@@ -30,8 +34,8 @@ _COUNTS = (
     "relative_buckets",
     "relative_max_distance",
 )
-_POSITIVE_REALS = ("norm_eps", "rope_base", "embedding_scale", "init_std")
-_OPTIONAL_REALS = ("rope_base_local", "attention_scale", "attention_softcap", "logit_softcap")
+_POSITIVE_REALS = ("norm_eps", "rope_base", "embedding_scale", "residual_scale", "logit_scale", "init_std")
+_OPTIONAL_REALS = ("rope_base_local", "attention_scale", "attention_softcap", "logit_softcap", "mlp_limit")
 _SWITCHES = (
     "gated_mlp",
     "tie_embeddings",
@@ -42,7 +46,11 @@ _SWITCHES = (
     "norm_bias",
     "norm_unit_offset",
     "qk_norm",
+    "pre_norm",
     "sandwich_norm",
+    "parallel_residual",
+    "attention_sinks",
+    "router_bias",
 )
 
 
@@ -55,10 +63,15 @@ class RopeScaling:
     (Peng et al. 2023, "YaRN", section 3.1, definition 1: NTK-aware interpolation).
     "yarn" keeps pairs that turn more than `high_frequency_factor` times within original_context_length, divides those
     that turn less than `low_frequency_factor` times, and blends the pairs between by their index (section 3.2, beta and
-    alpha, and the ramp of its reference code). Its softmax is sharpened by `attention_factor`, see there.
+    alpha, and the ramp of its reference code); the ramp's ends are whole numbers where `whole_pairs`.
     "llama3" leaves fast dimensions alone, divides slow ones by `factor`, and blends between; fast and
     slow are those whose wavelength is below original_context_length / high_frequency_factor and above
     original_context_length / low_frequency_factor (apply_scaling in the Llama 3.1 reference code).
+    "longrope" divides each frequency by a number of its own: one of `short_factors` in texts of up to
+    original_context_length tokens, one of `long_factors` in longer ones (Ding et al. 2024, "LongRoPE", section 3).
+
+    Rotated queries and keys are also multiplied by `attention_factor`, so that the softmax is sharper. `magnitude` sets
+    it; None follows the kind's rule.
 
     Raises:
         ValueError: for a field out of its range, naming the field and the value.
@@ -69,8 +82,23 @@ class RopeScaling:
     low_frequency_factor: float = 1.0
     high_frequency_factor: float = None  # type: ignore[assignment]  # resolved below: 32 for "yarn", else 4
     original_context_length: int = 8192
+    whole_pairs: bool = True
+    short_factors: tuple[float, ...] = ()
+    long_factors: tuple[float, ...] = ()
+    magnitude: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("short_factors", "long_factors"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            for factor in getattr(self, name):
+                _require_positive(f"rope_scaling.{name}", factor)
+        if self.magnitude is not None:
+            _require_positive("rope_scaling.magnitude", self.magnitude)
+        if self.kind == "longrope" and not len(self.short_factors) == len(self.long_factors) > 0:
+            raise ValueError(
+                "rope_scaling of kind 'longrope' needs as many short_factors as long_factors, one for each pair, got "
+                f"{len(self.short_factors)} and {len(self.long_factors)}."
+            )
         if self.high_frequency_factor is None:
             object.__setattr__(self, "high_frequency_factor", 32.0 if self.kind == "yarn" else 4.0)
         if self.kind not in get_args(RopeScalingKind):
@@ -87,14 +115,20 @@ class RopeScaling:
 
     @property
     def attention_factor(self) -> float:
-        """What YaRN multiplies rotated queries and keys by, 0.1 ln(factor) + 1 (section 3.4); 1 for the others.
+        """What rotated queries and keys are multiplied by: `magnitude`, or what the kind's rule says.
 
-        RoPE's tables do not hold it: scores grow by its square, which belongs into `attention_scale`.
+        YaRN: 0.1 ln(factor) + 1 (section 3.4). LongRoPE: sqrt(1 + ln(factor) / ln(original_context_length)). Others: 1.
 
         >>> round(RopeScaling(kind="yarn", factor=4.0).attention_factor, 4)
         1.1386
         """
-        return 0.1 * math.log(self.factor) + 1 if self.kind == "yarn" and self.factor > 1 else 1.0
+        if self.magnitude is not None:
+            return self.magnitude
+        if self.kind == "yarn" and self.factor > 1:
+            return 0.1 * math.log(self.factor) + 1
+        if self.kind == "longrope" and self.factor > 1:
+            return math.sqrt(1 + math.log(self.factor) / math.log(self.original_context_length))
+        return 1.0
 
 
 def _require_positive(name: str, value: object) -> None:
@@ -109,7 +143,11 @@ class ModelConfig:
     `n_kv_heads`, `d_head` and `d_mlp` may be left out; they then become `n_heads`,
     `d_model // n_heads` and `4 * d_model`. `attention_scale` None means 1 / sqrt(d_head).
     The blocks of `local_layers` see only the last `sliding_window` positions, and rotate with
-    `rope_base_local` when that is given; `rope_scaling` applies to the other blocks.
+    `rope_base_local` when that is given; `rope_scaling` then applies to the other blocks only. RoPE turns the first
+    `rope_dims` components of each head, all where that is None, and none in the blocks of `unrotated_layers`.
+
+    With `n_experts`, each block has so many MLPs of width d_mlp and a router that sends each token to `n_experts_used`
+    of them; their weights are a softmax over the router's logits of the chosen, or over those of all experts.
 
     Raises:
         ValueError: for a field out of its range, naming the field and the value.
@@ -131,17 +169,31 @@ class ModelConfig:
     norm_bias: bool = False
     norm_unit_offset: bool = False
     qk_norm: bool = False
+    qk_norm_over: QKNormOver = "head"
+    pre_norm: bool = True
     sandwich_norm: bool = False
+    parallel_residual: bool = False
     activation: Activation = "silu"
     gated_mlp: bool = True
+    mlp_limit: float | None = None
+    mlp_up_offset: float = 0.0
+    n_experts: int | None = None
+    n_experts_used: int | None = None
+    expert_weights_over: ExpertWeightsOver = "chosen"
+    router_bias: bool = False
     embedding_scale: float = 1.0
+    residual_scale: float = 1.0
+    logit_scale: float = 1.0
     position_encoding: PositionEncodingName = "rope"
     rope_layout: RopeLayout = "half_split"
     rope_base: float = 10_000.0
     rope_base_local: float | None = None
     rope_scaling: RopeScaling | None = None
+    rope_dims: int | None = None
+    unrotated_layers: tuple[int, ...] = ()
     sliding_window: int | None = None
     local_layers: tuple[int, ...] = ()
+    attention_sinks: bool = False
     attention_scale: float | None = None
     attention_softcap: float | None = None
     logit_softcap: float | None = None
@@ -188,23 +240,31 @@ class ModelConfig:
                 f"n_heads = {self.n_heads} is not a multiple of n_kv_heads = {self.n_kv_heads}; "
                 "each key/value head must serve the same number of query heads."
             )
-        if self.position_encoding == "rope" and self.d_head % 2:
+        if self.position_encoding == "rope" and self.d_head % 2 and self.rope_dims is None:
             raise ValueError(f"d_head = {self.d_head} is odd; RoPE rotates pairs and needs an even d_head.")
+        if self.rope_dims is not None:
+            self._require_count("rope_dims")
+            if self.rope_dims % 2 or self.rope_dims > self.d_head:
+                raise ValueError(
+                    f"rope_dims = {self.rope_dims} must be even and at most d_head = {self.d_head}; RoPE rotates pairs."
+                )
         if self.position_encoding == "relative" and self.relative_buckets < 2:
             raise ValueError(f"relative_buckets must be at least 2, got {self.relative_buckets}.")
         if self.norm == "rmsnorm" and self.norm_bias:
             raise ValueError("norm_bias = True needs norm = 'layernorm'; RMSNorm has no bias.")
         if self.norm == "layernorm" and self.norm_unit_offset:
             raise ValueError("norm_unit_offset = True needs norm = 'rmsnorm'.")
-        object.__setattr__(self, "local_layers", tuple(self.local_layers))
+        self._require_experts()
+        for name in ("local_layers", "unrotated_layers"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            if not all(0 <= layer < self.n_layers for layer in getattr(self, name)):
+                raise ValueError(
+                    f"{name} must be indices from 0 to {self.n_layers - 1}, got {list(getattr(self, name))}."
+                )
         if isinstance(self.rope_scaling, dict):
             object.__setattr__(self, "rope_scaling", RopeScaling(**self.rope_scaling))
         if self.local_layers:
             self._require_count("sliding_window")
-            if not set(self.local_layers) <= set(range(self.n_layers)):
-                raise ValueError(
-                    f"local_layers must be indices from 0 to {self.n_layers - 1}, got {list(self.local_layers)}."
-                )
 
     @property
     def score_scale(self) -> float:
@@ -220,6 +280,33 @@ class ModelConfig:
     def n_global_layers(self) -> int:
         """Blocks whose queries see every earlier position."""
         return self.n_layers - self.n_local_layers
+
+    @property
+    def n_rotated(self) -> int:
+        """Components of each head that RoPE turns: `rope_dims`, or d_head where that is None."""
+        return self.d_head if self.rope_dims is None else self.rope_dims
+
+    @property
+    def attn_added(self) -> str:
+        """The name within a block of what attention adds to the residual stream: the last of attn.out, the norm after
+        it and the scaled."""
+        return "attn_scaled" if self.residual_scale != 1 else "attn_post_norm.out" if self.sandwich_norm else "attn.out"
+
+    @property
+    def mlp_added(self) -> str:
+        """The name within a block of what the MLP adds to the residual stream."""
+        return "mlp_scaled" if self.residual_scale != 1 else "mlp_post_norm.out" if self.sandwich_norm else "mlp.out"
+
+    def _require_experts(self) -> None:
+        if self.n_experts is None and self.n_experts_used is None:
+            return
+        for name in ("n_experts", "n_experts_used"):
+            self._require_count(name)
+        assert self.n_experts is not None and self.n_experts_used is not None
+        if self.n_experts_used > self.n_experts:
+            raise ValueError(f"n_experts_used = {self.n_experts_used} is more than n_experts = {self.n_experts}.")
+        if not self.gated_mlp:
+            raise ValueError("n_experts needs gated_mlp = True; experts without a gate are not supported.")
 
     def _require_count(self, name: str) -> None:
         value = getattr(self, name)

@@ -19,24 +19,37 @@ Words. Every intermediate has one name, the same in code, on screen and in tests
     blocks.i.attn.scores            head, query, key            q·k / sqrt(d_head) (+ position_bias)
     blocks.i.attn.visible           query, key                  bool, whether the query sees the key
     blocks.i.attn.masked_scores     head, query, key            -inf where the key is not visible
+    blocks.i.attn.sinks             head                        with attention sinks, their scores
     blocks.i.attn.pattern           head, query, key            softmax over the keys
     blocks.i.attn.z                 head, query, d_head         pattern-weighted sum of v
     blocks.i.attn.out               position, d_model
     blocks.i.attn_post_norm.scale, .out                         with sandwich norms
-    blocks.i.resid_mid              position, d_model           resid_pre + attn.out (or attn_post_norm.out)
+    blocks.i.attn_scaled            position, d_model           with residual_scale, what is added
+    blocks.i.resid_mid              position, d_model           resid_pre + attn.out (or the one above)
     blocks.i.mlp_norm.scale, .out   as above
     blocks.i.mlp.gate               position, d_mlp             before the activation (gated MLPs)
     blocks.i.mlp.pre                position, d_mlp             up(x)
     blocks.i.mlp.post               position, d_mlp             after activation (and gating)
     blocks.i.mlp.out                position, d_model
     blocks.i.mlp_post_norm.scale, .out                          with sandwich norms
-    blocks.i.resid_post             position, d_model           resid_mid + mlp.out (or mlp_post_norm.out)
+    blocks.i.mlp_scaled             position, d_model           with residual_scale, what is added
+    blocks.i.resid_post             position, d_model           resid_mid + mlp.out (or the one above)
     final_norm.scale, .out          as above
     hidden_state                    position, d_model           final_norm.out, what the head reads
     logits                          position, vocab
 
+With experts, mlp.gate, .pre and .post have the axes position, choice, d_mlp, and four more are recorded:
+
+    blocks.i.mlp.router_logits      position, expert
+    blocks.i.mlp.chosen             position, choice            the experts a token goes to, the largest logit first
+    blocks.i.mlp.weights            position, choice            what their outputs are multiplied by
+    blocks.i.mlp.expert_out         position, choice, d_model   mlp.out is their weighted sum
+
+A model without norms before attention and MLP records no attn_norm and mlp_norm, a block without RoPE no q_rotated and
+k_rotated. With a parallel residual, resid_mid is a sum on the way that the MLP does not read.
+
 With a batch of ids [B, S] a leading "batch" axis stands before all of these but position_bias and
-attn.visible, which all sequences share. Each of them can be edited on its way, by the same name:
+attn.visible and attn.sinks, which all sequences share. Each of them can be edited on its way, by the same name:
 `forward(ids, edits={name: f})` goes on with f(tensor) in the tensor's place.
 """
 
@@ -52,6 +65,7 @@ from lmcore.attention import AttentionContext
 from lmcore.block import Block
 from lmcore.config import ModelConfig
 from lmcore.embedding import TokenEmbedding
+from lmcore.experts import ExpertLinear
 from lmcore.kv_cache import KVCache
 from lmcore.linear import Linear
 from lmcore.norm import make_norm
@@ -93,7 +107,7 @@ class Model(nn.Module):
         nn.init.normal_(self.token_embedding.weight, std=std)
         self.position.reset_parameters(std)
         for name, module in self.named_modules():
-            if isinstance(module, nn.Linear):
+            if isinstance(module, nn.Linear | ExpertLinear):
                 writes = name.endswith(("attn.out", "mlp.down"))
                 nn.init.normal_(module.weight, std=std / math.sqrt(2 * self.config.n_layers) if writes else std)
                 if module.bias is not None:
@@ -136,10 +150,9 @@ class Model(nn.Module):
         added = self.position.added(start, length)
         if added is not None:
             x = x + record.record("position_embedding", added.expand_as(x), ("position", "d_model"))
-        everywhere, local = self._contexts(start, length, record)
+        contexts = self._contexts(start, length, record)
         layer_caches = cache if cache is not None else [None] * len(self.blocks)
-        for i, (block, layer_cache) in enumerate(zip(self.blocks, layer_caches, strict=True)):
-            context = local if i in self.config.local_layers else everywhere
+        for i, (block, context, layer_cache) in enumerate(zip(self.blocks, contexts, layer_caches, strict=True)):
             x = block(x, context, layer_cache, record.under(f"blocks.{i}"))
         if cache is not None:
             cache.length += length
@@ -149,19 +162,22 @@ class Model(nn.Module):
     def unembed(self, hidden: Tensor) -> Tensor:
         """Return the logits [..., vocab_size] the head reads off hidden states [..., d_model], at least float32."""
         logits = self.head(hidden).to(torch.promote_types(hidden.dtype, torch.float32))
-        cap = self.config.logit_softcap
+        scale, cap = self.config.logit_scale, self.config.logit_softcap
+        logits = logits if scale == 1 else logits * scale
         return logits if cap is None else soft_cap(logits, cap)
 
-    def _contexts(self, start: int, length: int, record: Recorder) -> tuple[AttentionContext, AttentionContext]:
-        """Return what the blocks that see everything share, and what the local ones do."""
-        position, bias = self.position, self.position.score_bias(start, length)
+    def _contexts(self, start: int, length: int, record: Recorder) -> list[AttentionContext]:
+        """Return what each block's attention is given; blocks of one kind share it."""
+        config, bias = self.config, self.position.score_bias(start, length)
         if bias is not None:
             bias = record.record("position_bias", bias, ("head", "query", "key"))
-        everywhere = AttentionContext(start, position.rotation(start, length), bias, visible_keys(start, length))
-        if not self.config.local_layers:
-            return everywhere, everywhere
-        visible = visible_keys(start, length, self.config.sliding_window)
-        return everywhere, AttentionContext(start, position.rotation(start, length, local=True), bias, visible)
+        kinds = [(i in config.local_layers, i not in config.unrotated_layers) for i in range(len(self.blocks))]
+        contexts = {}
+        for local, rotated in set(kinds):
+            rotation = self.position.rotation(start, length, local) if rotated else None
+            visible = visible_keys(start, length, config.sliding_window if local else None)
+            contexts[local, rotated] = AttentionContext(start, rotation, bias, visible)
+        return [contexts[kind] for kind in kinds]
 
     def _check(self, ids: Tensor, start: int, cache: KVCache | None) -> None:
         length, limit = ids.shape[-1], self.config.context_length

@@ -60,6 +60,22 @@ class LayerNorm(nn.Module):
         return trace.record("out", out if self.bias is None else out + self.bias, ("position", "d_model"))
 
 
+class AllHeadsNorm(RMSNorm):
+    """RMSNorm over all heads at once (OLMo 2): it normalises [..., n_heads, S, d_head] over heads and components."""
+
+    def forward(self, x: Tensor, trace: Recorder = SILENT) -> Tensor:
+        """Normalise x [..., n_heads, S, d_head]; records `scale` [..., S] and `out` [..., S, n_heads * d_head]."""
+        joined = x.transpose(-3, -2).flatten(-2)
+        return super().forward(joined, trace).unflatten(-1, (x.shape[-3], x.shape[-1])).transpose(-3, -2)
+
+
+def make_head_norm(config: ModelConfig, n_heads: int) -> RMSNorm:
+    """Return the norm of queries or keys that the config asks for: of each head by itself, or of all together."""
+    if config.qk_norm_over == "all_heads":
+        return AllHeadsNorm(n_heads * config.d_head, config.norm_eps, config.norm_unit_offset)
+    return RMSNorm(config.d_head, config.norm_eps, config.norm_unit_offset)
+
+
 def make_norm(config: ModelConfig) -> RMSNorm | LayerNorm:
     """Return the norm layer over d_model that the config asks for."""
     if config.norm == "rmsnorm":

@@ -36,10 +36,13 @@ def sinusoidal_table(length: int, d_model: int, base: float = 10_000.0) -> Tenso
     return table.float()
 
 
-def rope_frequencies(d_head: int, base: float = 10_000.0, scaling: RopeScaling | None = None) -> Tensor:
+def rope_frequencies(
+    d_head: int, base: float = 10_000.0, scaling: RopeScaling | None = None, long: bool = False
+) -> Tensor:
     """Return the rotation per position of each pair in radians, float64 [d_head / 2].
 
-    theta_i = base^(-2i / d_head). Su et al. 2021, "RoFormer", section 3.2.2. `scaling` makes them slower.
+    theta_i = base^(-2i / d_head). Su et al. 2021, "RoFormer", section 3.2.2. `scaling` makes them slower; `long` texts
+    have other frequencies under LongRoPE.
 
     >>> rope_frequencies(4).tolist()
     [1.0, 0.01]
@@ -49,6 +52,11 @@ def rope_frequencies(d_head: int, base: float = 10_000.0, scaling: RopeScaling |
     frequencies = base ** -(torch.arange(0, d_head, 2, dtype=torch.float64, device=_HERE) / d_head)
     if scaling is None or scaling.kind == "ntk":
         return frequencies
+    if scaling.kind == "longrope":
+        factors = scaling.long_factors if long else scaling.short_factors
+        if len(factors) != len(frequencies):
+            raise ValueError(f"rope_scaling has {len(factors)} factors for {len(frequencies)} pairs.")
+        return frequencies / torch.tensor(factors, dtype=torch.float64, device=_HERE)
     slowed = frequencies / scaling.factor
     if scaling.kind == "linear":
         return slowed
@@ -69,8 +77,10 @@ def _kept_by_index(d_head: int, base: float, scaling: RopeScaling) -> Tensor:
     def pair_that_turns(times: float) -> float:
         return d_head * math.log(scaling.original_context_length / (times * 2 * math.pi)) / (2 * math.log(base))
 
-    first = max(math.floor(pair_that_turns(scaling.high_frequency_factor)), 0)
-    last = min(math.ceil(pair_that_turns(scaling.low_frequency_factor)), d_head - 1)
+    first, last = pair_that_turns(scaling.high_frequency_factor), pair_that_turns(scaling.low_frequency_factor)
+    if scaling.whole_pairs:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, d_head - 1)
     ramp = (torch.arange(d_head // 2, dtype=torch.float64, device=_HERE) - first) / (last - first or 0.001)
     return 1 - ramp.clamp(0, 1)
 
@@ -80,8 +90,8 @@ class Rotation:
     """The rotation of the pairs of a query or key at S positions.
 
     Attributes:
-        cos: [S, d_head], the cosine of each component's angle.
-        signed_sin: [S, d_head], the sine, negative at the first component of each pair.
+        cos: [S, n_rotated], the cosine of each component's angle.
+        signed_sin: [S, n_rotated], the sine, negative at the first component of each pair.
         layout: which components form a pair.
     """
 
@@ -90,7 +100,12 @@ class Rotation:
     layout: RopeLayout
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Rotate x [..., S, d_head]: a pair (a, b) becomes (a cos - b sin, b cos + a sin)."""
+        """Rotate x [..., S, d_head]: a pair (a, b) becomes (a cos - b sin, b cos + a sin).
+
+        Components after the first n_rotated stay as they are.
+        """
+        if x.shape[-1] > (n_rotated := self.cos.shape[-1]):
+            return torch.cat((self(x[..., :n_rotated]), x[..., n_rotated:]), -1)
         return torch.addcmul(x * self.cos, swap_pairs(x, self.layout), self.signed_sin).to(x.dtype)
 
 
@@ -110,13 +125,17 @@ def swap_pairs(x: Tensor, layout: RopeLayout) -> Tensor:
     return x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
 
 
-def make_rotation(positions: Tensor, frequencies: Tensor, layout: RopeLayout = "half_split") -> Rotation:
-    """Return the rotation for positions [S] (any real numbers) at these frequencies [d_head / 2].
+def make_rotation(
+    positions: Tensor, frequencies: Tensor, layout: RopeLayout = "half_split", magnitude: float = 1.0
+) -> Rotation:
+    """Return the rotation for positions [S] (any real numbers) at these frequencies [n_rotated / 2].
+
+    What is rotated also grows by `magnitude`, see `RopeScaling.attention_factor`.
 
     Angles are taken in float64 and stored as float32: half-precision tables merge positions.
     """
     angles = positions.double()[:, None] * frequencies
-    cos, sin = angles.cos().float(), angles.sin().float()
+    cos, sin = (magnitude * angles.cos()).float(), (magnitude * angles.sin()).float()
     if layout == "half_split":
         return Rotation(torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1), layout)
     return Rotation(cos.repeat_interleave(2, -1), torch.stack((-sin, sin), -1).flatten(-2), layout)
@@ -217,14 +236,31 @@ class RotaryPosition(PositionEncoding):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        frequencies = rope_frequencies(config.d_head, config.rope_base, config.rope_scaling)
-        self._everywhere = self._local = _RotationTable(frequencies, config)
+        turned, base, scaling = config.n_rotated, config.rope_base, config.rope_scaling
+        magnitude = 1.0 if scaling is None else scaling.attention_factor
+        self._everywhere = _RotationTable(rope_frequencies(turned, base, scaling), config, magnitude)
+        self._long = self._everywhere
+        self._short_texts = config.context_length
+        if scaling is not None and scaling.kind == "longrope":
+            self._long = _RotationTable(rope_frequencies(turned, base, scaling, long=True), config, magnitude)
+            self._short_texts = scaling.original_context_length
+        self._local: _RotationTable | None = None
         if config.rope_base_local is not None:
-            self._local = _RotationTable(rope_frequencies(config.d_head, config.rope_base_local), config)
+            self._local = _RotationTable(rope_frequencies(turned, config.rope_base_local), config)
 
     def rotation(self, start: int, length: int, local: bool = False) -> Rotation:
-        """Return the rotation for these positions."""
-        return (self._local if local else self._everywhere).rows(start, length)
+        """Return the rotation for these positions.
+
+        Raises:
+            ValueError: when keys in the cache were turned as LongRoPE turns short texts and the text is now a long one.
+        """
+        if 0 < start <= self._short_texts < start + length:
+            raise ValueError(
+                f"this model turns the keys of texts over {self._short_texts:,} tokens otherwise, and the cache "
+                "holds keys of a shorter text; begin again with the whole text and an empty cache."
+            )
+        table = self._everywhere if start + length <= self._short_texts else self._long
+        return (self._local if local and self._local is not None else table).rows(start, length)
 
 
 class _RotationTable:
@@ -233,7 +269,8 @@ class _RotationTable:
     A context of 32,768 positions with heads of 256 would fill 67 MB, most of them for texts that never come.
     """
 
-    def __init__(self, frequencies: Tensor, config: ModelConfig) -> None:
+    def __init__(self, frequencies: Tensor, config: ModelConfig, magnitude: float = 1.0) -> None:
+        self._magnitude = magnitude
         self._frequencies, self._layout, self._limit = frequencies, config.rope_layout, config.context_length
         self._table = self._computed(min(512, self._limit))
 
@@ -245,7 +282,7 @@ class _RotationTable:
 
     def _computed(self, length: int) -> Rotation:
         with torch.inference_mode(False):  # a table first needed for looking serves learning too
-            return make_rotation(torch.arange(length, device=_HERE), self._frequencies, self._layout)
+            return make_rotation(torch.arange(length, device=_HERE), self._frequencies, self._layout, self._magnitude)
 
 
 class AlibiPosition(PositionEncoding):

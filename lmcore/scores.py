@@ -70,6 +70,16 @@ def mask(scores: Tensor, visible: Tensor) -> Tensor:
     return torch.where(visible, scores, -math.inf)
 
 
-def pattern(masked_scores: Tensor) -> Tensor:
-    """Return how much each query takes of each key: the softmax over the keys."""
-    return masked_scores.softmax(-1)
+def pattern(masked_scores: Tensor, sinks: Tensor | None = None) -> Tensor:
+    """Return how much each query takes of each key: the softmax over the keys.
+
+    With sinks [heads] each head has one more score, of no key: what it takes of the softmax goes nowhere
+    (Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks", section 3.3).
+
+    >>> pattern(torch.zeros(1, 1, 2), torch.tensor([math.log(2)])).tolist()
+    [[[0.25, 0.25]]]
+    """
+    if sinks is None:
+        return masked_scores.softmax(-1)
+    column = sinks.to(masked_scores.dtype)[:, None, None].expand(*masked_scores.shape[:-1], 1)
+    return torch.cat((masked_scores, column), -1).softmax(-1)[..., :-1]

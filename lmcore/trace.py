@@ -46,8 +46,7 @@ class Trace(Mapping[str, Tensor]):
             axes = ("batch", *axes)
         if tensor.ndim != len(axes):
             raise ValueError(f"{name!r} has shape {tuple(tensor.shape)}, which does not fit the axes {axes}.")
-        found = None if edited else derivation(name)
-        follows = found is not None and all(source in self._tensors for source in found[1])
+        follows = not edited and derivation(name, self._tensors) is not None
         self._tensors[name] = None if follows else tensor.detach()
         self._axes[name] = axes
 
@@ -78,8 +77,8 @@ class Trace(Mapping[str, Tensor]):
         return tensor.float() if self._wide else tensor
 
     def _as_recorded(self, name: str) -> Tensor:
-        kept, found = self._tensors[name], derivation(name)
-        if kept is None and found is not None:
+        kept = self._tensors[name]
+        if kept is None and (found := derivation(name, self._tensors)) is not None:
             step, sources = found
             kept = step(*map(self._as_recorded, sources))
         assert kept is not None

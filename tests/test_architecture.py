@@ -18,6 +18,7 @@ FLOORS = [
     {"trace"},
     {"sampling", "corpus", "chat", "norm", "embedding", "position", "kv_cache", "parameters"},
     {"attention", "mlp", "engines"},
+    {"experts"},
     {"block"},
     {"model"},
     {"language_model"},

@@ -5,6 +5,7 @@ numbers: sums that are claimed are returned together with what they leave over.
 """
 
 from lmcore.analysis.blocks.attention import QueryAttention, attention_of_query
+from lmcore.analysis.blocks.experts import ExpertAt, expert_loads, experts_at, routing
 from lmcore.analysis.blocks.interventions import check_intervention, each_component, edits_of, effects_alone, next_probs
 from lmcore.analysis.blocks.mlp import ActiveUnits, most_active_units
 from lmcore.analysis.blocks.residual import ResidualStream, cosines_between_states, norm_scales, residual_stream
@@ -18,6 +19,7 @@ from lmcore.analysis.logits.scoring import Scores, TopTokens, ranks, score, toke
 __all__ = [
     "ActiveUnits",
     "Attribution",
+    "ExpertAt",
     "LensLayer",
     "Normaliser",
     "QueryAttention",
@@ -34,6 +36,8 @@ __all__ = [
     "each_component",
     "edits_of",
     "effects_alone",
+    "expert_loads",
+    "experts_at",
     "logit_lens",
     "most_active_units",
     "next_probs",
@@ -41,6 +45,7 @@ __all__ = [
     "ranks",
     "read_out",
     "residual_stream",
+    "routing",
     "score",
     "summarise",
     "token_probs",

@@ -32,7 +32,7 @@ from lmcore.checkpoints.weights import build, own_tensors
 from lmcore.config import ModelConfig
 from lmcore.model import Model
 
-_FORMAT = 6
+_FORMAT = 7
 _ALIGNMENT = 64  # bytes
 _ABANDONED_AFTER = 86_400  # seconds; another process may still be writing what is younger
 _DTYPES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}

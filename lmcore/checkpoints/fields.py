@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+MOST_LAYERS = 10_000
+"""Lists of layers are made from a config alone, before the tensors say how many there are."""
 
 
 class Fields:
@@ -65,21 +67,24 @@ class Fields:
         self._within[name] = Fields(values | dict(over or {}), self._meanings, self._harmless)
         return self._within[name]
 
-    def fill(self, defaults: Mapping[str, Any]) -> None:
-        """Give absent fields, and those that are null, a value."""
-        self._values = {**defaults, **{name: value for name, value in self._values.items() if value is not None}}
+    def fill(self, defaults: Mapping[str, Any], null: bool = False) -> None:
+        """Give absent fields, and if `null` those that are null, a value."""
+        kept = {name: value for name, value in self._values.items() if value is not None or not null}
+        self._values = {**defaults, **kept}
 
-    def whole(self, name: str, default: int | None = None) -> int:
+    def whole(self, name: str, default: int | None = None, most: int | None = None) -> int:
         """Return a whole number of at least 1.
 
         Raises:
-            ValueError: when it is missing without a default, or no such number.
+            ValueError: when it is missing without a default, no such number, or more than the most.
         """
         value = self.get(name, default)
         if value is None:
             raise ValueError(f"{name} is missing.")
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        if most is not None and value > most:
+            raise ValueError(f"{name} = {value:,} is more than the {most:,} that are read.")
         return value
 
     def optional_whole(self, name: str) -> int | None:

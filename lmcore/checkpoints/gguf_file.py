@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
-from gguf.quants import dequantize
+from gguf.quants import _type_traits, dequantize
 from torch import Tensor
 
 from lmcore.checkpoints.joined_file import JoinedFile
@@ -24,25 +24,7 @@ from lmcore.checkpoints.tensor_source import TensorSource
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_READABLE = (
-    "F32",
-    "F16",
-    "BF16",
-    "Q4_0",
-    "Q4_1",
-    "Q5_0",
-    "Q5_1",
-    "Q8_0",
-    "Q2_K",
-    "Q3_K",
-    "Q4_K",
-    "Q5_K",
-    "Q6_K",
-    "TQ1_0",
-    "TQ2_0",
-    "IQ4_NL",
-    "IQ4_XS",
-)
+_READABLE = frozenset(("F32", "F16", *(kind.name for kind in _type_traits)))
 _CHUNK = 1 << 16  # weights dequantised at a time: little memory, and it stays in the processor's cache
 
 

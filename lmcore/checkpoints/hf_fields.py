@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from lmcore.checkpoints.fields import Fields
-from lmcore.checkpoints.names import Names
 from lmcore.config import RopeScaling
 
 HARMLESS = (
@@ -121,102 +122,112 @@ A family that reads a field decides about it; elsewhere another value is refused
 family would not look at it: whoever wrote it into the file meant it.
 """
 
-LLAMA_NAMES = Names(
-    top={"token_embedding": "embed_tokens", "final_norm": "norm", "head": "lm_head"},
-    block={
-        "attn_norm": "input_layernorm",
-        "attn.q": "self_attn.q_proj",
-        "attn.k": "self_attn.k_proj",
-        "attn.v": "self_attn.v_proj",
-        "attn.q_norm": "self_attn.q_norm",
-        "attn.k_norm": "self_attn.k_norm",
-        "attn.out": "self_attn.o_proj",
-        "mlp_norm": "post_attention_layernorm",
-        "mlp.gate": "mlp.gate_proj",
-        "mlp.up": "mlp.up_proj",
-        "mlp.down": "mlp.down_proj",
-    },
-    block_prefix="layers.{i}.",
-    prefixes=("model.",),
-    ignored=r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq",  # RoPE's frequencies, stored by old files
-)
-"""The names of LLaMA, which the families after it share."""
 
-
-def sizes(fields: Fields) -> dict[str, Any]:
-    """Read the sizes, which the families after LLaMA name alike, as fields of `ModelConfig`."""
-    return {
-        "vocab_size": fields.whole("vocab_size"),
-        "d_model": fields.whole("hidden_size"),
-        "n_layers": fields.whole("num_hidden_layers"),
-        "n_heads": fields.whole("num_attention_heads"),
-        "n_kv_heads": fields.optional_whole("num_key_value_heads"),
-        "d_head": fields.optional_whole("head_dim"),
-        "d_mlp": fields.whole("intermediate_size"),
-        "context_length": fields.whole("max_position_embeddings"),
-        "norm_eps": fields.real("rms_norm_eps", 1e-6),
-    }
-
-
-def rope_of(fields: Fields, sized: Mapping[str, Any], default_base: float = 10_000.0) -> dict[str, Any]:
-    """Read RoPE's base and scaling as fields of `ModelConfig`; `sized` are those that `sizes` read.
+def rotation(
+    default_base: float = 10_000.0,
+    base: str = "rope_theta",
+    partial: str | None = None,
+    default_partial: float = 1.0,
+    words: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[[Fields, Mapping[str, Any]], dict[str, Any]]:
+    """Return a rule that reads RoPE's base, scaling and share of each head.
 
     Where a file has both the older table rope_scaling and the newer rope_parameters, the older stands in the newer's
     place, its base too (transformers' `convert_rope_params_to_dict`).
+
+    Args:
+        default_base: the base where the file does not say.
+        base: the older field that says it, outside the tables.
+        partial: the older field that says which share of a head's components is turned; None in families that always
+            turn all.
+        default_partial: that share where the file does not say.
+        words: kind of scaling -> what the family means by it.
     """
-    older, base = fields.get("rope_scaling"), fields.real("rope_theta", default_base)
-    table = "rope_scaling" if older else "rope_parameters"
-    if older:
-        fields.get("rope_parameters")
-    return rope(fields.within(table), sized, base)
+
+    def read(fields: Fields, sized: Mapping[str, Any]) -> dict[str, Any]:
+        older, own_base = fields.get("rope_scaling"), fields.real(base, default_base)
+        name = "rope_scaling" if older else "rope_parameters"
+        if older:
+            fields.get("rope_parameters")
+        table = fields.within(name)
+        if (original := fields.optional_whole("original_max_position_embeddings")) is not None:
+            table = fields.within(name, over={"original_max_position_embeddings": original})
+        rotated: dict[str, Any] = {}
+        if partial is not None:
+            share = table.real("partial_rotary_factor", fields.real(partial, default_partial))
+            d_head = sized.get("d_head") or sized["d_model"] // sized["n_heads"]
+            rotated = {"rope_dims": int(d_head * share) if share != 1 else None}
+        return rope(table, sized, own_base, words) | rotated
+
+    return read
 
 
-def rope(table: Fields, sized: Mapping[str, Any], default_base: float) -> dict[str, Any]:
-    """Read a table of RoPE's parameters as fields of `ModelConfig`.
+_KINDS = ("linear", "dynamic", "llama3", "yarn", "longrope")
+
+
+def rope(
+    table: Fields, sized: Mapping[str, Any], default_base: float, words: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Read a table of RoPE's parameters as fields of `ModelConfig`; `sized` are the sizes read before.
 
     Raises:
         ValueError: for a kind of scaling that is not read, or a parameter that is not understood.
     """
     older_kind = table.get("type", "default")
     kind, base = table.get("rope_type", older_kind), table.real("rope_theta", default_base)
+    kind = words.get(kind, kind) if isinstance(kind, str) else kind
     read: dict[str, Any] = {"rope_base": base, "rope_scaling": None}
     if kind in ("default", "dynamic"):  # "dynamic" changes the base of texts longer than the context, which none is
         for parameter in ("factor", "original_max_position_embeddings"):
             table.get(parameter)
         return read
-    if kind not in ("linear", "llama3", "yarn"):
-        raise ValueError(
-            f"rope_type = {kind!r} is not supported; it must be 'default', 'linear', 'dynamic', 'llama3' or 'yarn'."
-        )
+    if kind not in _KINDS:
+        raise ValueError(f"rope_type = {kind!r} is not supported; 'default' and {', '.join(map(repr, _KINDS))} are.")
     if kind == "linear":
         table.get("original_max_position_embeddings")
         return read | {"rope_scaling": RopeScaling(kind="linear", factor=table.real("factor"))}
     original = table.whole("original_max_position_embeddings", sized["context_length"])
+    grown = sized["context_length"] / original
+    if kind == "longrope":
+        factors = {f"{which}_factors": _factors(table, f"{which}_factor") for which in ("short", "long")}
+        scaling = RopeScaling(
+            kind="longrope",
+            factor=table.real("factor", grown),
+            original_context_length=original,
+            magnitude=None if table.get("attention_factor") is None else table.real("attention_factor"),
+            **factors,
+        )
+        return read | {"rope_scaling": scaling}
     low, high = ("low_freq_factor", "high_freq_factor") if kind == "llama3" else ("beta_slow", "beta_fast")
-    factor = table.real("factor", None if kind == "llama3" else sized["context_length"] / original)
     scaling = RopeScaling(
         kind=kind,
-        factor=factor,
+        factor=table.real("factor", None if kind == "llama3" else grown),
         low_frequency_factor=table.real(low, None if kind == "llama3" else 1.0),
         high_frequency_factor=table.real(high, None if kind == "llama3" else 32.0),
         original_context_length=original,
     )
-    read["rope_scaling"] = scaling
-    if kind == "yarn" and (sharper := _yarn_factor(table, scaling)) != 1:
-        d_head = sized["d_head"] or sized["d_model"] // sized["n_heads"]
-        read["attention_scale"] = sharper**2 / math.sqrt(d_head)
-    return read
+    if kind == "yarn":
+        whole = table.switch("truncate", True)
+        scaling = replace(scaling, whole_pairs=whole, magnitude=_yarn_magnitude(table, scaling))
+    return read | {"rope_scaling": scaling}
 
 
-def _yarn_factor(table: Fields, scaling: RopeScaling) -> float:
-    """Return what YaRN multiplies queries and keys by: given, or from the factor (transformers' `get_mscale`)."""
+def _factors(table: Fields, name: str) -> tuple[float, ...]:
+    factors = table.get(name, [])
+    if not isinstance(factors, list) or not all(isinstance(factor, int | float) for factor in factors):
+        raise ValueError(f"{name} must be a list of numbers, got {factors!r:.80}.")
+    return tuple(float(factor) for factor in factors)
+
+
+def _yarn_magnitude(table: Fields, scaling: RopeScaling) -> float | None:
+    """Return what YaRN multiplies queries and keys by, None for its own rule (transformers' `get_mscale`)."""
     if table.get("attention_factor") is not None:
         return table.real("attention_factor")
     above, below = table.get("mscale"), table.get("mscale_all_dim")
     if above and below:
         grown = 0.1 * math.log(max(scaling.factor, 1.0))
         return (table.real("mscale") * grown + 1) / (table.real("mscale_all_dim") * grown + 1)
-    return scaling.attention_factor
+    return None
 
 
 def windows(fields: Fields, n_layers: int, default: Sequence[str] = ()) -> dict[str, Any]:
@@ -239,3 +250,10 @@ def windows(fields: Fields, n_layers: int, default: Sequence[str] = ()) -> dict[
     if local and window is None:
         raise ValueError("sliding_window is missing, but layer_types has 'sliding_attention'.")
     return {"local_layers": local, "sliding_window": window if local else None}
+
+
+def windows_everywhere(fields: Fields, sized: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the window of every block, in families where `sliding_window` alone asks for it."""
+    window = fields.get("sliding_window")
+    kind = "full_attention" if window is None else "sliding_attention"
+    return windows(fields, sized["n_layers"], [kind] * sized["n_layers"])

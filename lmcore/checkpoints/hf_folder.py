@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from lmcore.checkpoints import gemma3, gpt2, llama, qwen2, qwen3
 from lmcore.checkpoints.chat_templates import template_from_folder
 from lmcore.checkpoints.end_tokens import from_configs
+from lmcore.checkpoints.families import FAMILIES
+from lmcore.checkpoints.families.declaration import Family
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.hf_fields import CHANGES_NUMBERS, HARMLESS
@@ -25,16 +25,6 @@ from lmcore.config import ModelConfig
 from lmcore.language_model import LanguageModel
 from lmcore.model_card import ModelCard
 from lmcore.tokenizer import PretrainedTokenizer
-
-FAMILIES: Mapping[str, Any] = {
-    "gpt2": gpt2,
-    "llama": llama,
-    "qwen2": qwen2,
-    "qwen3": qwen3,
-    "gemma3": gemma3,
-    "gemma3_text": gemma3,
-}
-"""`model_type` of config.json -> the module that reads it."""
 
 _MOST_JSON = 1 << 24  # an index of thousands of shards is smaller
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
@@ -50,8 +40,8 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     tokenizer = _read_tokenizer(folder, config)
     trim_heap()
     files = SafetensorsFiles(_weight_files(folder))
-    config = _tied_as_stored(config, files, family.NAMES)
-    source = Renamed(files, family.NAMES, config)
+    config = _tied_as_stored(config, files, family.names)
+    source = Renamed(files, family.names, config)
     model = build(config, source, source.filename, dtype, lambda share: said(Doing.READING_WEIGHTS, share))
     values = _read_json(folder / "config.json")
     card = ModelCard(
@@ -66,8 +56,8 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     return LanguageModel(name, model, tokenizer, _end_tokens(folder, config), card, chat_template)
 
 
-def read_config(path: Path) -> tuple[ModelConfig, Any, dict[str, Any]]:
-    """Return the config that a config.json describes, its family's module, and the fields that nobody knows.
+def read_config(path: Path) -> tuple[ModelConfig, Family, dict[str, Any]]:
+    """Return the config that a config.json describes, its family, and the fields that nobody knows.
 
     Raises:
         ValueError: for a family that is not read, or a field that would change the numbers, naming file and field.
@@ -77,7 +67,7 @@ def read_config(path: Path) -> tuple[ModelConfig, Any, dict[str, Any]]:
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise ValueError(f"{path.name}: model_type = {kind!r} is not supported; {', '.join(FAMILIES)} are.")
     family = FAMILIES[kind]
-    fields = Fields(values, CHANGES_NUMBERS, (*HARMLESS, *getattr(family, "HARMLESS", ())))
+    fields = Fields(values, CHANGES_NUMBERS, (*HARMLESS, *family.harmless))
     try:
         return family.config_from(fields), family, fields.finish()
     except (ValueError, TypeError, AttributeError) as error:  # a field of another type than it should have

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from lmcore.checkpoints.tensor_source import InMemory, TensorSource
 from lmcore.config import ModelConfig
 
 _KINDS = ("weight", "bias")
+Order = Literal["below", "by_head", "in_turn"]
 
 
 @dataclass(frozen=True)
@@ -20,17 +22,55 @@ class Place:
     """Where a tensor lies.
 
     Attributes:
-        name: the file's name for it, without the prefix of its block and ".weight" or ".bias".
-        third: 0, 1 or 2 for q, k and v that are stored below one another in one tensor.
+        name: the file's name for it, without the prefix of its block and its ending; {e} stands for an expert's number,
+            where each expert's matrix is a tensor of its own.
+        or_: another name, of other files of the family.
+        part: which of the parts of a tensor that holds several: "q", "k", "v", "gate" or "up".
+        of: all of its parts.
+        order: how their rows lie: one part below the other, all parts of a head together, or one row of each in turn.
         transposed: matrices are stored as [in, out].
         interleaved: the rows of each head are stored in the order in which RoPE's pairs are neighbours,
             (0, 1), (2, 3), ...; here the pairs are (0, d/2), (1, d/2 + 1), ...
+        endings: what follows the name of a weight and of a bias.
+        bare: ours is a parameter by itself, neither the weight nor the bias of a module.
     """
 
     name: str
-    third: int | None = None
+    or_: str | None = None
+    part: str | None = None
+    of: tuple[str, ...] = ()
+    order: Order = "below"
     transposed: bool = False
     interleaved: bool = False
+    endings: tuple[str, str] = (".weight", ".bias")
+    bare: bool = False
+
+    def cut(self, tensor: Tensor, config: ModelConfig, bias: bool) -> Tensor:
+        """Return our tensor from the file's; one whose size is none of this config's comes back whole."""
+        if self.transposed and tensor.ndim > 1 and not bias:
+            tensor = tensor.transpose(-1, -2)
+        if self.part is not None:
+            tensor = self._part(tensor, config, axis=-1 if bias or tensor.ndim == 1 else -2)
+        if self.interleaved and tensor.shape[0] % config.d_head == 0:
+            tensor = tensor.unflatten(0, (-1, config.d_head // 2, 2)).transpose(1, 2).flatten(0, 2)
+        return tensor
+
+    def _part(self, tensor: Tensor, config: ModelConfig, axis: int) -> Tensor:
+        rows = {
+            "q": config.n_heads * config.d_head,
+            "k": config.n_kv_heads * config.d_head,
+            "v": config.n_kv_heads * config.d_head,
+            "gate": config.d_mlp,
+            "up": config.d_mlp,
+        }
+        sizes, number = [rows[part] for part in self.of], self.of.index(self.part or "")
+        if sum(sizes) != tensor.shape[axis]:
+            return tensor
+        if self.order == "below":
+            return tensor.split(sizes, axis)[number]
+        groups = config.n_heads if self.order == "by_head" else rows[self.of[0]]
+        turns = tensor.movedim(axis, 0).unflatten(0, (groups, len(self.of), -1))
+        return turns[:, number].flatten(0, 1).movedim(0, axis)
 
 
 @dataclass(frozen=True)
@@ -71,7 +111,7 @@ class Names:
 
 def _as_place(theirs: str | Place, prefix: str) -> Place:
     place = Place(theirs) if isinstance(theirs, str) else theirs
-    return replace(place, name=prefix + place.name)
+    return replace(place, name=prefix + place.name, or_=None if place.or_ is None else prefix + place.or_)
 
 
 class Renamed(TensorSource):
@@ -79,51 +119,60 @@ class Renamed(TensorSource):
 
     def __init__(self, source: TensorSource, names: Names, config: ModelConfig) -> None:
         super().__init__(source.filename)
-        self._source, self._d_head = source, config.d_head
+        self._source = source
         shapes = source.shapes()
         full_names: dict[str, str] = {}
         for name in shapes:
             if (twin := full_names.setdefault(names.bare(name), name)) != name:
                 raise ValueError(f"{source.filename}: tensors {twin!r} and {name!r} stand for the same weights.")
-        self._places: dict[str, tuple[str, Place]] = {}
-        used = set()
+        self._config = config
+        self._places: dict[str, tuple[tuple[str, ...], Place]] = {}  # an expert's tensor each, or one for all
+        used: set[str] = set()
         n_layers = min(config.n_layers, len(shapes))  # a config may speak of any number
         for ours, place in names.places(n_layers).items():
-            for kind in _KINDS:
-                full = full_names.get(f"{place.name}.{kind}")
-                if full is None:
-                    continue
-                used.add(full)
-                self._places[f"{ours}.{kind}"] = full, place
+            for kind, ending in list(zip(_KINDS, place.endings, strict=True))[: 1 if place.bare else 2]:
+                for theirs in filter(None, (place.name, place.or_)):
+                    experts = range(config.n_experts or 0) if "{e}" in theirs else range(1)
+                    parts = [full_names.get(theirs.format(e=expert) + ending) for expert in experts]
+                    full = tuple(part for part in parts if part is not None)
+                    if full and len(full) == len(parts):
+                        used.update(full)
+                        self._places[ours if place.bare else f"{ours}.{kind}"] = full, place
         if config.tie_embeddings and (head := self._places.pop("head.weight", None)):
             self._places.setdefault("token_embedding.weight", head)  # one of the two is enough
-        for full in shapes:
-            if full not in used and not re.fullmatch(names.ignored, names.bare(full)):
-                self._places[full] = full, Place(full)
+        for full_name in shapes:
+            if full_name not in used and not re.fullmatch(names.ignored, names.bare(full_name)):
+                self._places[full_name] = (full_name,), Place(full_name)
 
     def origin(self, name: str) -> str:
-        """Return the source's name for one of ours."""
-        return self._places[name][0]
+        """Return the source's name for one of ours; for experts, that of the first."""
+        return self._places[name][0][0]
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor under our name, cut and turned as ours are."""
         theirs = self._source.shapes()
         found = {}
         for name, (full, place) in self._places.items():
-            shape = theirs[full]
-            if place.transposed and len(shape) == 2:
-                shape = shape[::-1]
-            found[name] = (shape[0] // 3, *shape[1:]) if place.third is not None and shape else shape
+            shape = theirs[full[0]]
+            if place.part is not None or place.transposed:
+                shape = tuple(place.cut(torch.empty(shape, device="meta"), self._config, _is_bias(name)).shape)
+            found[name] = (len(full), *shape) if _stacked(place) else shape
         return found
 
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         """Return one of our tensors."""
         full, place = self._places[name]
-        tensor = self._source.read(full, dtype)
-        if place.transposed and tensor.ndim == 2:
-            tensor = tensor.T
-        if place.third is not None:
-            tensor = tensor.tensor_split(3)[place.third]
-        if place.interleaved:
-            tensor = tensor.unflatten(0, (-1, self._d_head // 2, 2)).transpose(1, 2).flatten(0, 2)
-        return tensor.contiguous()
+        tensors = [place.cut(self._source.read(each, dtype), self._config, _is_bias(name)) for each in full]
+        if not _stacked(place):
+            return tensors[0].contiguous()
+        if len({tensor.shape for tensor in tensors}) > 1:
+            raise ValueError(f"{self.filename}: the experts' tensors {full[0]!r} ... have different shapes.")
+        return torch.stack(tensors)
+
+
+def _is_bias(name: str) -> bool:
+    return name.endswith(".bias")
+
+
+def _stacked(place: Place) -> bool:
+    return "{e}" in place.name

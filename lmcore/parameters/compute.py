@@ -118,9 +118,13 @@ def compute(
                 symbols = f"{pairs} * {kind.symbol} * (n_heads * d_head)"
                 yield row(f"blocks.attn.{name}{kind.suffix}", "attention", symbols, **n_pairs)
         yield row("blocks.attn.out", "attention", "new_tokens * n_layers * (n_heads * d_head) * d_model")
+        mlps = "new_tokens * n_layers"
+        if config.n_experts is not None:
+            yield row("blocks.mlp.router", "mlp", "new_tokens * n_layers * d_model * n_experts")
+            mlps = "new_tokens * n_layers * n_experts_used"
         for name in ("gate", "up") if config.gated_mlp else ("up",):
-            yield row(f"blocks.mlp.{name}", "mlp", "new_tokens * n_layers * d_model * d_mlp")
-        yield row("blocks.mlp.down", "mlp", "new_tokens * n_layers * d_mlp * d_model")
+            yield row(f"blocks.mlp.{name}", "mlp", f"{mlps} * d_model * d_mlp")
+        yield row("blocks.mlp.down", "mlp", f"{mlps} * d_mlp * d_model")
         yield row("head", "head", f"{'1' if last_logits_only else 'new_tokens'} * d_model * vocab_size")
 
     return ComputeCount(tuple(rows()), past_tokens, new_tokens)

@@ -149,28 +149,39 @@ def _model_parts(config: ModelConfig) -> Iterator[Part]:
     elif config.position_encoding == "relative":  # one table for all layers
         yield Part("position_bias", "position", "relative_buckets * n_heads")
 
-    yield from _norm("blocks.attn_norm", "n_layers * d_model", config.norm_bias)
+    if config.pre_norm:
+        yield from _norm("blocks.attn_norm", "n_layers * d_model", config.norm_bias)
     for name, heads in ("q", "n_heads"), ("k", "n_kv_heads"), ("v", "n_kv_heads"):
         yield Part(f"blocks.attn.{name}", "attention", f"n_layers * d_model * ({heads} * d_head)")
         if config.attention_bias:
             yield Part(f"blocks.attn.{name}.bias", "attention", f"n_layers * ({heads} * d_head)")
     if config.qk_norm:
-        yield Part("blocks.attn.q_norm", "norm", "n_layers * d_head")
-        yield Part("blocks.attn.k_norm", "norm", "n_layers * d_head")
+        apart = config.qk_norm_over == "head"
+        yield Part("blocks.attn.q_norm", "norm", "n_layers * d_head" if apart else "n_layers * (n_heads * d_head)")
+        yield Part("blocks.attn.k_norm", "norm", "n_layers * d_head" if apart else "n_layers * (n_kv_heads * d_head)")
+    if config.attention_sinks:
+        yield Part("blocks.attn.sinks", "attention", "n_layers * n_heads")
     yield Part("blocks.attn.out", "attention", "n_layers * (n_heads * d_head) * d_model")
     if config.attention_out_bias:
         yield Part("blocks.attn.out.bias", "attention", "n_layers * d_model")
     if config.sandwich_norm:
         yield from _norm("blocks.attn_post_norm", "n_layers * d_model", config.norm_bias)
 
-    yield from _norm("blocks.mlp_norm", "n_layers * d_model", config.norm_bias)
+    if config.pre_norm:
+        yield from _norm("blocks.mlp_norm", "n_layers * d_model", config.norm_bias)
+    mlps = "n_layers"
+    if config.n_experts is not None:
+        mlps = "n_layers * n_experts"
+        yield Part("blocks.mlp.router", "mlp", "n_layers * d_model * n_experts")
+        if config.router_bias:
+            yield Part("blocks.mlp.router.bias", "mlp", "n_layers * n_experts")
     for name in ("gate", "up") if config.gated_mlp else ("up",):
-        yield Part(f"blocks.mlp.{name}", "mlp", "n_layers * d_model * d_mlp")
+        yield Part(f"blocks.mlp.{name}", "mlp", f"{mlps} * d_model * d_mlp")
         if config.mlp_bias:
-            yield Part(f"blocks.mlp.{name}.bias", "mlp", "n_layers * d_mlp")
-    yield Part("blocks.mlp.down", "mlp", "n_layers * d_mlp * d_model")
+            yield Part(f"blocks.mlp.{name}.bias", "mlp", f"{mlps} * d_mlp")
+    yield Part("blocks.mlp.down", "mlp", f"{mlps} * d_mlp * d_model")
     if config.mlp_bias:
-        yield Part("blocks.mlp.down.bias", "mlp", "n_layers * d_model")
+        yield Part("blocks.mlp.down.bias", "mlp", f"{mlps} * d_model")
     if config.sandwich_norm:
         yield from _norm("blocks.mlp_post_norm", "n_layers * d_model", config.norm_bias)
 
@@ -184,6 +195,21 @@ def _norm(name: str, symbols: str, bias: bool) -> Iterator[Part]:
     yield Part(name, "norm", symbols)
     if bias:
         yield Part(f"{name}.bias", "norm", symbols)
+
+
+def used_by_a_token(config: ModelConfig) -> int:
+    """Return how many parameters one token's pass uses: of the experts, those that it goes to; else all.
+
+    >>> config = ModelConfig(vocab_size=10, d_model=4, n_layers=1, n_heads=2, context_length=8, d_mlp=8,
+    ...     n_experts=4, n_experts_used=1)
+    >>> count(config).total - used_by_a_token(config) == 3 * 3 * 4 * 8
+    True
+    """
+    rows = count(config).rows
+    if config.n_experts is None or config.n_experts_used is None:
+        return sum(row.count for row in rows)
+    of_experts = sum(row.count for row in rows if row.symbols.startswith("n_layers * n_experts *"))
+    return sum(row.count for row in rows) - of_experts // config.n_experts * (config.n_experts - config.n_experts_used)
 
 
 def count_model(module: nn.Module) -> int:

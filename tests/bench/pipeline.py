@@ -16,7 +16,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import lmcore
-from lmcore.checkpoints import gpt2, llama
+from lmcore.checkpoints.families import GPT2, LLAMA
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
 from lmcore.model import Model
@@ -31,8 +31,8 @@ def main() -> None:
     torch.set_num_threads(2)
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {N_TOKENS} tokens; times are medians\n")
     for title, family, reference, forward_target, generation_target in (
-        ("GPT-2 small, random weights", gpt2, gpt2_small(), 1.0, 0.9),
-        ("the built-in size, as a LLaMA, random weights", llama, builtin_size(), 0.5, 0.25),
+        ("GPT-2 small, random weights", GPT2, gpt2_small(), 1.0, 0.9),
+        ("the built-in size, as a LLaMA, random weights", LLAMA, builtin_size(), 0.5, 0.25),
     ):
         config = family.config_from(Fields(reference.config.to_dict()))
         model = build(config, family.weights_from(reference.state_dict(), config), title).eval()

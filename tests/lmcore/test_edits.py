@@ -63,7 +63,9 @@ def test_heads_and_mlps_switched_off_as_transformers_with_hooks_does(case: str, 
 
 def changed(tensor: torch.Tensor) -> torch.Tensor:
     """Return something else: of numbers that are masked again too, of what a query sees its own position only."""
-    return torch.eye(len(tensor), dtype=torch.bool) if tensor.dtype == torch.bool else tensor * 1.5 + 0.3
+    if tensor.dtype == torch.bool:
+        return torch.eye(len(tensor), dtype=torch.bool)
+    return tensor * 1.5 + 0.3 if tensor.is_floating_point() else (tensor + 1) % 5  # the experts that are chosen
 
 
 @torch.inference_mode()

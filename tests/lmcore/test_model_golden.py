@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from lmcore.checkpoints import gpt2, llama
+from lmcore.checkpoints.families import GPT2, LLAMA
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
 from lmcore.kv_cache import KVCache
@@ -16,7 +16,7 @@ from lmcore.trace import Trace
 def tiny_gpt2(**changes):
     torch.manual_seed(1)
     config = GPT2Config(vocab_size=97, n_embd=48, n_layer=3, n_head=4, n_positions=40, initializer_range=0.1, **changes)
-    return gpt2, GPT2LMHeadModel._from_config(config, attn_implementation="eager").eval()
+    return GPT2, GPT2LMHeadModel._from_config(config, attn_implementation="eager").eval()
 
 
 def tiny_llama(**changes):
@@ -34,7 +34,7 @@ def tiny_llama(**changes):
         rope_parameters={"rope_type": "default", "rope_theta": 500.0},
     )
     config = LlamaConfig(**(values | changes))
-    return llama, LlamaForCausalLM._from_config(config, attn_implementation="eager").eval()
+    return LLAMA, LlamaForCausalLM._from_config(config, attn_implementation="eager").eval()
 
 
 CASES = {
@@ -103,6 +103,6 @@ def test_an_unknown_tensor_and_a_missing_one_are_named():
 def test_a_config_value_that_would_change_the_numbers_is_refused():
     values = GPT2Config().to_dict()
     with pytest.raises(ValueError, match="scale_attn_by_inverse_layer_idx = True"):
-        gpt2.config_from(Fields(values | {"scale_attn_by_inverse_layer_idx": True}))
-    with pytest.raises(ValueError, match="rope_type = 'longrope'"):
-        llama.config_from(Fields(LlamaConfig().to_dict() | {"rope_parameters": {"rope_type": "longrope"}}))
+        GPT2.config_from(Fields(values | {"scale_attn_by_inverse_layer_idx": True}))
+    with pytest.raises(ValueError, match="rope_type = 'su'"):
+        LLAMA.config_from(Fields(LlamaConfig().to_dict() | {"rope_parameters": {"rope_type": "su"}}))

@@ -216,7 +216,8 @@ def test_a_damaged_part_is_noticed(tmp_path, monkeypatch):
 
 
 def test_a_directory_of_models_is_listed_only_when_it_is_configured(tmp_path, monkeypatch):
-    from tests.lmcore.checkpoints.tiny import write_folder, write_gguf
+    from tests.lmcore.checkpoints.tiny import write_folder
+    from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 
     write_folder("qwen2", tmp_path / "a-folder")
     write_gguf("qwen2", tmp_path / "a-file.gguf")

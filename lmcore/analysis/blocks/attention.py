@@ -25,7 +25,8 @@ class QueryAttention:
         bias: [S], what the position encoding adds to the scores (alibi, relative); None for the others.
         scores: [S], scaled + bias.
         visible: bool [S], False for the keys in the query's future and those a local block's window leaves out.
-        weights: [S], softmax of the scores over the visible keys; 0 for the others.
+        sink: the score of the head's attention sink, which takes a share of the softmax; None without one.
+        weights: [S], softmax of the scores over the visible keys, and the sink; 0 for the others.
         v: [S, d_head], the values.
         weighted_values: [S, d_head], weight times value.
         z: [d_head], the sum of the weighted values.
@@ -40,6 +41,7 @@ class QueryAttention:
     bias: Tensor | None
     scores: Tensor
     visible: Tensor
+    sink: float | None
     weights: Tensor
     v: Tensor
     weighted_values: Tensor
@@ -71,7 +73,8 @@ def attention_of_query(trace: Trace, config: ModelConfig, block: int, head: int,
     bias = trace["position_bias"][head, position].double() if "position_bias" in trace else None
     scores = scaled_scores(products, config.score_scale, config.attention_softcap, bias)
     visible = trace[f"{attn}.visible"][position].bool()
-    weights = pattern(mask(scores, visible))
+    sinks = trace[f"{attn}.sinks"][head : head + 1].double() if f"{attn}.sinks" in trace else None
+    weights = pattern(mask(scores, visible)[None, None], sinks)[0, 0]
     weighted = weights[:, None] * v
     return QueryAttention(
         kv_head,
@@ -83,6 +86,7 @@ def attention_of_query(trace: Trace, config: ModelConfig, block: int, head: int,
         bias,
         scores,
         visible,
+        None if sinks is None else sinks.item(),
         weights,
         v,
         weighted,

@@ -5,6 +5,7 @@ An intervention is a short text, in the words of traces and attributions:
     blocks.2.attn.head.3    one head of block 2 writes nothing
     blocks.2.attn           the attention of block 2 adds nothing to the residual stream
     blocks.2.mlp            its MLP adds nothing
+    blocks.2.mlp.expert.3   the router of block 2 chooses among the other experts
     blocks.2                neither of them does: the stream passes the block unchanged
     swap.0.3                the tokens at positions 0 and 3 change places, where their vectors enter the model
 """
@@ -22,18 +23,20 @@ from lmcore.distribution import softmax, total_variation
 from lmcore.language_model import LanguageModel
 from lmcore.trace import Edit, Recorder
 
-_PATTERN = re.compile(r"blocks\.(\d{1,5})(?:\.(attn|mlp)|\.attn\.head\.(\d{1,5}))?|swap\.(\d{1,6})\.(\d{1,6})")
+_PATTERN = re.compile(
+    r"blocks\.(\d{1,5})(?:\.(attn|mlp)|\.attn\.head\.(\d{1,5})|\.mlp\.expert\.(\d{1,5}))?|swap\.(\d{1,6})\.(\d{1,6})"
+)
 _MAX_BATCH_TOKENS, _MAX_BATCH_ROWS = 256, 16  # so that a batch is soon over and its logits stay small
 
 
 def attn_contribution(config: ModelConfig, block: int) -> str:
     """Return the name of what a block's attention adds to the residual stream: with sandwich norms, the normed out."""
-    return f"blocks.{block}.attn_post_norm.out" if config.sandwich_norm else f"blocks.{block}.attn.out"
+    return f"blocks.{block}.{config.attn_added}"
 
 
 def mlp_contribution(config: ModelConfig, block: int) -> str:
     """Return the name of what a block's MLP adds to the residual stream: with sandwich norms, the normed out."""
-    return f"blocks.{block}.mlp_post_norm.out" if config.sandwich_norm else f"blocks.{block}.mlp.out"
+    return f"blocks.{block}.{config.mlp_added}"
 
 
 def check_intervention(text: str, config: ModelConfig, length: int) -> None:
@@ -48,15 +51,17 @@ def check_intervention(text: str, config: ModelConfig, length: int) -> None:
             f"{text!r} is no intervention; write blocks.2.attn.head.3, blocks.2.attn, blocks.2.mlp, blocks.2 or "
             "swap.0.3."
         )
-    block, _part, head, first, second = found.groups()
+    block, _part, head, expert, first, second = found.groups()
     for name, number, end in (
         ("block", block, config.n_layers),
         ("head", head, config.n_heads),
+        ("expert", expert, config.n_experts or 0),
         ("position", first, length),
         ("position", second, length),
     ):
         if number is not None and int(number) >= end:
-            raise ValueError(f"{text!r}: {name} {int(number)} does not exist; they run from 0 to {end - 1}.")
+            there = f"they run from 0 to {end - 1}" if end else "this model has none"
+            raise ValueError(f"{text!r}: {name} {int(number)} does not exist; {there}.")
 
 
 def edits_of(interventions: Iterable[str], config: ModelConfig, length: int) -> dict[str, Edit]:
@@ -72,13 +77,14 @@ def edits_of(interventions: Iterable[str], config: ModelConfig, length: int) -> 
         length: tokens of the text.
 
     Raises:
-        ValueError: for an intervention that does not exist in this model or text.
+        ValueError: for an intervention that does not exist in this model or text, or too few experts left.
 
     >>> config = ModelConfig(vocab_size=11, d_model=8, n_layers=2, n_heads=2, context_length=16)
     >>> list(edits_of(["blocks.1.attn.head.0", "blocks.0", "swap.0.2"], config, 3))
     ['blocks.1.attn.z', 'blocks.0.attn.out', 'blocks.0.mlp.out', 'token_embedding']
     """
     heads: dict[str, list[int]] = {}
+    experts: dict[str, list[int]] = {}
     edits: dict[str, Edit] = {}
     order = list(range(length))
     for text in interventions:
@@ -90,7 +96,14 @@ def edits_of(interventions: Iterable[str], config: ModelConfig, length: int) -> 
             edits["token_embedding"] = _rows_in_order(order)
             continue
         block, part = int(rest[0]), rest[1:]
-        if len(part) == 3:
+        if part[:2] == ["mlp", "expert"]:
+            logits = f"blocks.{block}.mlp.router_logits"
+            experts.setdefault(logits, []).append(int(part[2]))
+            left = (config.n_experts or 0) - len(set(experts[logits]))
+            if left < (config.n_experts_used or 0):
+                raise ValueError(f"block {block} needs {config.n_experts_used} experts; {left} would be left.")
+            edits[logits] = _without_experts(experts[logits])
+        if part[:2] == ["attn", "head"]:
             z = f"blocks.{block}.attn.z"
             heads.setdefault(z, []).append(int(part[2]))
             edits[z] = _without_heads(heads[z])
@@ -175,6 +188,17 @@ def _row_by_row(rows: Sequence[dict[str, Edit]]) -> dict[str, Edit]:
 def _rows_in_order(order: Sequence[int]) -> Edit:
     taken = list(order)
     return lambda vectors: vectors[..., taken, :]
+
+
+def _without_experts(experts: Sequence[int]) -> Edit:
+    off = list(experts)
+
+    def edit(router_logits: Tensor) -> Tensor:
+        router_logits = router_logits.clone()
+        router_logits[..., off] = -torch.inf
+        return router_logits
+
+    return edit
 
 
 def _without_heads(heads: Sequence[int]) -> Edit:

@@ -71,11 +71,11 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _added_before(trace: Trace, state: str) -> str:
-    """Return the name of what was added to give a state: with norms after attention and MLP, what they put out."""
+    """Return the name of what was added to give a state: the last of a part's output, its norm's and the scaled."""
     block, place = state.rsplit(".", 1)
     part = {"resid_mid": "attn", "resid_post": "mlp"}[place]
-    normed = f"{block}.{part}_post_norm.out"
-    return normed if normed in trace else f"{block}.{part}.out"
+    names = (f"{block}.{part}{ending}" for ending in ("_scaled", "_post_norm.out", ".out"))
+    return next(name for name in names if name in trace)
 
 
 def norm_scales(trace: Trace) -> tuple[tuple[str, ...], Tensor]:

@@ -12,7 +12,8 @@ from torch import Tensor
 class Readout:
     """One hidden state h [d_model] against all rows of the head W [V, d_model]. Tensors are float64.
 
-    logits = products + bias; products = length of h * row_lengths * cosines.
+    logits = products + bias; products = length of h * row_lengths * cosines. In a model with a logit_scale or a
+    logit_softcap its own logits follow from these.
 
     Attributes:
         length: the Euclidean length of h.

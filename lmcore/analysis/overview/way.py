@@ -72,8 +72,10 @@ def follow(model: Model, trace: Trace, position: int, window: range) -> Way:
         window=window,
         embedding=trace["token_embedding"][shown],
         added=trace["position_embedding"][shown] if "position_embedding" in trace else None,
-        rotation=_rotation(model, window, local=False),
-        rotation_local=_rotation(model, window, local=True) if model.config.rope_base_local is not None else None,
+        rotation=_rotation(model, length, shown, local=False),
+        rotation_local=_rotation(model, length, shown, local=True)
+        if model.config.rope_base_local is not None
+        else None,
         bias=trace["position_bias"][:, position, shown] if "position_bias" in trace else None,
         attention=weights[..., shown],
         attention_before=weights[..., : window.start].sum(-1),
@@ -83,11 +85,10 @@ def follow(model: Model, trace: Trace, position: int, window: range) -> Way:
     )
 
 
-def _rotation(model: Model, window: range, local: bool) -> Tensor | None:
-    found = model.position.rotation(window.start, len(window), local)
+def _rotation(model: Model, length: int, shown: slice, local: bool) -> Tensor | None:
+    found = model.position.rotation(0, length, local)
     if found is None:
         return None
     pairs = found.cos.shape[-1] // 2
-    if found.layout == "half_split":
-        return torch.stack([found.cos[:, pairs:], found.signed_sin[:, pairs:]], -1)
-    return torch.stack([found.cos[:, 1::2], found.signed_sin[:, 1::2]], -1)
+    second = slice(pairs, None) if found.layout == "half_split" else slice(1, None, 2)
+    return torch.stack([found.cos[shown, second], found.signed_sin[shown, second]], -1)

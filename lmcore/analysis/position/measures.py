@@ -67,8 +67,10 @@ def rope_scores_by_difference(
     return pairs * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
 
 
-def block_frequencies(config: ModelConfig, block: int) -> Tensor:
-    """Return the rotation per position of each pair in a block, float64 [d_head / 2]: local blocks may have their own.
+def block_frequencies(config: ModelConfig, block: int, length: int = 0) -> Tensor:
+    """Return the rotation per position of each pair in a block, float64 [n_rotated / 2].
+
+    Local blocks may have their own; under LongRoPE they depend on the text's length in tokens.
 
     >>> config = ModelConfig(vocab_size=9, d_model=4, n_layers=2, n_heads=1, context_length=8, rope_base=100.0,
     ...     rope_base_local=10_000.0, sliding_window=4, local_layers=(0,))
@@ -76,8 +78,10 @@ def block_frequencies(config: ModelConfig, block: int) -> Tensor:
     ([1.0, 0.01], [1.0, 0.1])
     """
     if block in config.local_layers and config.rope_base_local is not None:
-        return rope_frequencies(config.d_head, config.rope_base_local)
-    return rope_frequencies(config.d_head, config.rope_base, config.rope_scaling)
+        return rope_frequencies(config.n_rotated, config.rope_base_local)
+    scaling = config.rope_scaling
+    long = scaling is not None and length > scaling.original_context_length
+    return rope_frequencies(config.n_rotated, config.rope_base, scaling, long)
 
 
 def rope_decay(differences: Tensor, frequencies: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from lmcore.language_model import LanguageModel
 def with_rope_scaling(lm: LanguageModel, scaling: RopeScaling | None) -> LanguageModel:
     """Return a copy of the model under another scaling of RoPE.
 
-    YaRN also sharpens the softmax: queries and keys grow by its attention factor, scores by its square.
+    YaRN also sharpens the softmax: rotated queries and keys grow by its attention factor, scores by its square.
 
     Args:
         lm: a model with RoPE.
@@ -24,8 +24,5 @@ def with_rope_scaling(lm: LanguageModel, scaling: RopeScaling | None) -> Languag
     config = lm.config
     if config.position_encoding != "rope":
         raise ValueError(f"{lm.name} has position_encoding = {config.position_encoding!r}; only RoPE can be scaled.")
-    sharpening = (scaling.attention_factor if scaling else 1.0) ** 2
-    if sharpening != 1.0:
-        config = replace(config, attention_scale=config.score_scale * sharpening)
     model = build(replace(config, rope_scaling=scaling), own_tensors(lm.model), lm.name)
     return LanguageModel(lm.name, model, lm.tokenizer, lm.end_tokens, lm.card)

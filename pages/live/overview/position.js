@@ -26,7 +26,8 @@ export class Position {
       return;
     }
     const isLocal = way.rotation_local && model.local.includes(chosen.layer);
-    const rotation = isLocal ? way.rotation_local : way.rotation;
+    const isRotated = !model.unrotated.includes(chosen.layer);
+    const rotation = isRotated ? (isLocal ? way.rotation_local : way.rotation) : null;
     const rows = text.rows.map((token, i) => {
       const made = element("div", { className: "row" });
       made.classList.toggle("chosen", token.position === chosen.position);

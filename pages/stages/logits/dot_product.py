@@ -69,6 +69,17 @@ def show(chosen: Chosen, out: Readout) -> None:
     if len(shown) < len(out.products):
         caption += " " + _("The {n} rows with the largest logits are drawn.").format(n=f"{len(shown):,}")
     st.caption(caption)
+    config = chosen.config
+    if config.logit_scale != 1:
+        st.caption(
+            _("The model multiplies these numbers by {scale:g} to get its logits.").format(scale=config.logit_scale)
+        )
+    if config.logit_softcap is not None:
+        st.caption(
+            _(
+                "The model then caps its logits: {cap:g} · tanh(logit / {cap:g}). Shown are the numbers before that."
+            ).format(cap=config.logit_softcap)
+        )
 
 
 def check_rankings(out: Readout, chosen: Chosen) -> None:

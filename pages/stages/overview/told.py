@@ -92,6 +92,7 @@ def model(lm: LanguageModel) -> dict[str, Any]:
         "heads": config.n_heads,
         "encoding": config.position_encoding,
         "local": list(config.local_layers),
+        "unrotated": list(config.unrotated_layers),
     }
 
 

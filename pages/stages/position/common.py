@@ -9,7 +9,8 @@ from pages.common import session
 def built_in_models() -> dict[str, str]:
     """Return the built-in models that differ only in their position encoding, by encoding."""
     configs = lmcore.builtin.configs()
-    return {config.position_encoding: name for name, config in configs.items() if config.tie_embeddings}
+    dense = {name: config for name, config in configs.items() if config.n_experts is None}
+    return {config.position_encoding: name for name, config in dense.items() if config.tie_embeddings}
 
 
 def model_with(encoding: str) -> str:

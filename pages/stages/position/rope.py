@@ -34,7 +34,7 @@ lm(lm.tokenizer.encode({prompt!r}).ids, trace=trace)
 met = rope_meeting(trace, lm.config, block={layer}, head={head}, query={query}, key={key})
 for shift in {shifts}:
     print(shift, met.at(torch.tensor([{query} + shift]), torch.tensor([{key} + shift])).item())
-print(met.by_difference(torch.tensor([{query} - {key}])).sum().item())
+print(met.score_of(met.by_difference(torch.tensor([{query} - {key}])).sum()).item())
 print(met.score)                                            # what the model used
 positions = torch.arange({grid})
 print(uneven_diagonals(met.at(positions, positions)))       # rounding
@@ -47,7 +47,7 @@ def show() -> None:
     name = model_with("rope")
     config = session.language_model(name).config
     tokens, ids = tokens_of(name)
-    n_pairs = config.d_head // 2
+    n_pairs = config.n_rotated // 2
     controls, picture = page.workbench()
     equation = st.container()
     with controls:
@@ -64,8 +64,15 @@ def show() -> None:
             r"\begin{gathered} \begin{pmatrix} a' \\ b' \end{pmatrix} = "
             r"\begin{pmatrix} \cos m\theta_i & -\sin m\theta_i \\ \sin m\theta_i & \cos m\theta_i \end{pmatrix}"
             r"\begin{pmatrix} a \\ b \end{pmatrix} \\ "
-            rf"\theta_i = {base:.0f}^{{-2i/{config.d_head}}}, \quad i = 0 \ldots {n_pairs - 1} \end{{gathered}}"
+            rf"\theta_i = {base:.0f}^{{-2i/{config.n_rotated}}}, \quad i = 0 \ldots {n_pairs - 1} \end{{gathered}}"
         )
+    if layer in config.unrotated_layers:
+        st.info(
+            _("RoPE does not turn queries and keys in block {layer} of this model. Choose another block.").format(
+                layer=layer
+            )
+        )
+        return
     met = rope_meeting(session.trace(ids, name), config, layer, head, query, key)
     with picture:
         st.markdown(
@@ -101,6 +108,18 @@ def _base(config: ModelConfig, layer: int) -> float:
 
 
 def _tell_bases(config: ModelConfig, layer: int) -> None:
+    if config.n_rotated < config.d_head:
+        st.caption(
+            _("RoPE turns the first {n} of {total} components of each head and leaves the others as they are.").format(
+                n=config.n_rotated, total=config.d_head
+            )
+        )
+    if config.rope_scaling is not None and config.rope_scaling.attention_factor != 1:
+        st.caption(
+            _("The model's scaling also multiplies rotated q and k by {factor:.4f}.").format(
+                factor=config.rope_scaling.attention_factor
+            )
+        )
     if config.rope_base_local is None:
         return
     kind = _("local") if layer in config.local_layers else _("global")
@@ -146,7 +165,7 @@ def _tell_difference(met: RopeMeeting, pair: int) -> None:
         page.figure(
             figures.score_by_difference(
                 differences,
-                parts.sum(-1),
+                met.score_of(parts.sum(-1)),
                 parts[:, pair],
                 here,
                 names=(_("score of this q and k"), _("share of pair {pair}").format(pair=pair)),
@@ -222,7 +241,7 @@ def _tell_layouts(met: RopeMeeting) -> None:
     other: RopeLayout = "interleaved" if met.layout == "half_split" else "half_split"
     difference = torch.tensor([met.query - met.key])
     q, k = (_as_other_layout(x, met.layout) for x in (met.q, met.k))
-    again = rope_scores_by_difference(q, k, difference, met.frequencies, other, met.scale).sum().item()
+    again = met.score_of(rope_scores_by_difference(q, k, difference, met.frequencies, other, met.scale).sum()).item()
     st.markdown(
         _(
             "The weights file decides which two components form a pair. Read with this model's layout ({own}), "
@@ -230,8 +249,8 @@ def _tell_layouts(met: RopeMeeting) -> None:
             "components moved to match it, it is {again}."
         ).format(
             own=names[met.layout],
-            right=f"**{met.by_difference(difference).sum().item():.5f}**",
-            wrong=f"**{met.by_difference(difference, other).sum().item():.5f}**",
+            right=f"**{met.score_of(met.by_difference(difference).sum()).item():.5f}**",
+            wrong=f"**{met.score_of(met.by_difference(difference, other).sum()).item():.5f}**",
             again=f"**{again:.5f}**",
         )
     )

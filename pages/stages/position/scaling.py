@@ -41,7 +41,7 @@ def show() -> None:
     """Draw the view."""
     name = model_with("rope")
     config = session.language_model(name).config
-    d_head, base, n_pairs = config.d_head, config.rope_base, config.d_head // 2
+    d_head, base, n_pairs = config.n_rotated, config.rope_base, config.n_rotated // 2
     controls, picture = page.workbench()
     equation = st.container()
     with controls:
@@ -247,8 +247,8 @@ def _scores(
             + "**"
         )
         lines = {
-            _("unscaled"): met.by_difference(differences, frequencies=plain).sum(-1),
-            title: met.by_difference(differences, frequencies=scaled).sum(-1) * sharper,
+            _("unscaled"): met.score_of(met.by_difference(differences, frequencies=plain).sum(-1)),
+            title: met.score_of(met.by_difference(differences, frequencies=scaled).sum(-1) * sharper),
         }
         page.figure(
             figures.over_distance(lines, colours, y_title=_("score"), **common),

@@ -51,6 +51,30 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "mlp_bias": True,
         "attention_out_bias": True,
     },
+    "norms after only, over all heads": {
+        "pre_norm": False,
+        "sandwich_norm": True,
+        "qk_norm": True,
+        "qk_norm_over": "all_heads",
+        "n_kv_heads": 2,
+    },
+    "parallel, scaled residual and logits, partial and missing rope": {
+        "parallel_residual": True,
+        "residual_scale": 0.3,
+        "logit_scale": 0.5,
+        "rope_dims": 2,
+        "unrotated_layers": (1,),
+    },
+    "experts, sinks, a limit": {
+        "n_experts": 5,
+        "n_experts_used": 2,
+        "router_bias": True,
+        "mlp_bias": True,
+        "mlp_limit": 1.0,
+        "mlp_up_offset": 1.0,
+        "activation": "gelu_sigmoid",
+        "attention_sinks": True,
+    },
 }
 IDS = [3, 1, 4, 1, 5, 9, 2]
 

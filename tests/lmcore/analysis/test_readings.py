@@ -40,8 +40,8 @@ def test_residual_stream_against_numpy(name: str) -> None:
     model, trace = traced(name)
     stream = residual_stream(trace)
     assert stream.states[:3] == ("blocks.0.resid_pre", "blocks.0.resid_mid", "blocks.0.resid_post")
-    norm = "_post_norm" if model.config.sandwich_norm else ""  # what is added is normed once more
-    assert stream.additions[:3] == tuple(f"blocks.{part}{norm}.out" for part in ("0.attn", "0.mlp", "1.attn"))
+    attn, mlp = model.config.attn_added, model.config.mlp_added
+    assert stream.additions[:3] == (f"blocks.0.{attn}", f"blocks.0.{mlp}", f"blocks.1.{attn}")
     assert stream.norms.shape == (7, len(IDS)) and stream.added_norms.shape == stream.cosines.shape == (6, len(IDS))
     states = [trace[state].double().numpy() for state in stream.states]
     for index, (before, after) in enumerate(zip(states, states[1:], strict=False)):
@@ -60,10 +60,13 @@ def test_the_stream_of_a_half_precision_model_is_measured_as_recorded() -> None:
 def test_norm_scales_against_numpy(name: str) -> None:
     model, trace = traced(name)
     names, scales = norm_scales(trace)
-    inputs = [f"blocks.{i}.resid_{part}" for i in range(3) for part in ("pre", "mid")] + ["blocks.2.resid_post"]
-    assert names == tuple(
-        [f"blocks.{i}.{norm}.scale" for i in range(3) for norm in ("attn_norm", "mlp_norm")] + ["final_norm.scale"]
-    )
+    before_mlp = "pre" if model.config.parallel_residual else "mid"
+    inputs = [f"blocks.{i}.resid_{part}" for i in range(3) for part in ("pre", before_mlp)]
+    expected = [f"blocks.{i}.{norm}.scale" for i in range(3) for norm in ("attn_norm", "mlp_norm")]
+    if not model.config.pre_norm:
+        inputs, expected = [], []
+    inputs.append("blocks.2.resid_post")
+    assert names == (*expected, "final_norm.scale")
     for row, state in zip(scales, inputs, strict=True):
         x = trace[state].double().numpy()
         spread = x.var(1) if model.config.norm == "layernorm" else (x**2).mean(1)
@@ -74,14 +77,17 @@ def test_norm_scales_against_numpy(name: str) -> None:
 def test_active_units_are_the_largest_and_multiply_out(name: str) -> None:
     model, trace = traced(name)
     found = most_active_units(trace, model.config, 1, 3, n=5)
-    post = trace["blocks.1.mlp.post"][3].numpy()
+    place = 3 if model.config.n_experts is None else (3, 0)
+    post = trace["blocks.1.mlp.post"][place].numpy()
     order = np.argsort(-np.abs(post), kind="stable")[:5]
     assert found.units.tolist() == order.tolist()
     np.testing.assert_allclose(found.post, post[order], rtol=1e-6)
     assert found.share == pytest.approx((post[order] ** 2).sum() / (post**2).sum())
     if model.config.gated_mlp:
         assert found.gate is not None
-        torch.testing.assert_close(found.activated * found.pre, found.post, atol=1e-5, rtol=1e-5)
+        limit, offset = model.config.mlp_limit, model.config.mlp_up_offset
+        pre = found.pre if limit is None else found.pre.clamp(-limit, limit)
+        torch.testing.assert_close(found.activated * (pre + offset), found.post, atol=1e-5, rtol=1e-5)
         if model.config.activation == "silu":
             gate = found.gate.numpy()
             np.testing.assert_allclose(found.activated, gate / (1 + np.exp(-gate)), rtol=1e-12)
@@ -100,6 +106,7 @@ def test_lens_against_numpy_and_the_last_layer_is_the_model(name: str) -> None:
     bias = 0 if model.head.bias is None else model.head.bias.detach().double().numpy()
     for layer in layers:
         logits = numpy_norm(model, trace[layer.state].double().numpy()) @ weight.T + bias
+        logits = logits * model.config.logit_scale
         cap = model.config.logit_softcap
         logits = logits if cap is None else cap * np.tanh(logits / cap)
         probs = np.exp(logits - logits.max(1, keepdims=True))
@@ -128,8 +135,8 @@ def test_read_out_splits_the_models_logits(name: str) -> None:
     model, trace = traced(name)
     h = trace["hidden_state"][4]
     out = read_out(h, model.head.weight, model.head.bias)
-    cap = model.config.logit_softcap
-    logits = out.logits if cap is None else cap * (out.logits / cap).tanh()
+    scale, cap = model.config.logit_scale, model.config.logit_softcap
+    logits = out.logits * scale if cap is None else cap * (out.logits * scale / cap).tanh()
     torch.testing.assert_close(logits.float(), trace["logits"][4], atol=1e-4, rtol=1e-4)
     products = out.length * out.row_lengths * out.cosines
     torch.testing.assert_close(products, out.products)

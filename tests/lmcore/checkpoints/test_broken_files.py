@@ -16,7 +16,8 @@ import torch
 
 import lmcore
 from lmcore.checkpoints.gguf_file import GGUFFile
-from tests.lmcore.checkpoints.tiny import write_folder, write_gguf
+from tests.lmcore.checkpoints.tiny import write_folder
+from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 
 pytestmark = pytest.mark.slow
 
@@ -136,11 +137,15 @@ GGUF_CHANGES = {
         lambda f, t: f.update({"general.architecture": "mamba"}),
         "general.architecture = 'mamba'",
     ),
-    "experts": (lambda f, t: f.update({"llama.expert_count": 8}), "expert_count = 8 would change the numbers"),
+    "experts": (lambda f, t: f.update({"llama.expert_count": 8}), "expert_used_count is missing"),
     "another scaling": (lambda f, t: f.update({"llama.rope.scaling.type": "su"}), "rope.scaling.type = 'su'"),
     "half a head rotated": (lambda f, t: f.update({"llama.rope.dimension_count": 6}), "rope.dimension_count = 6"),
     "no layers given": (lambda f, t: f.pop("llama.block_count"), "llama.block_count is missing"),
-    "a billion layers": (lambda f, t: f.update({"llama.block_count": 10**9}), "too few for the 1000000000 layers"),
+    "a billion layers": (
+        lambda f, t: f.update({"llama.block_count": 10**9}),
+        "block_count = 1,000,000,000 is more than the 10,000 that are read",
+    ),
+    "a thousand layers": (lambda f, t: f.update({"llama.block_count": 1000}), "too few for the 1000 layers"),
     "a huge model": (lambda f, t: f.update({"llama.embedding_length": 2**31}), "has shape [282, 48]"),
     "a huge mlp": (lambda f, t: f.update({"llama.feed_forward_length": 2**32 - 1}), "changed.gguf"),
     "huge heads": (
@@ -266,8 +271,8 @@ CONFIG_CHANGES = {
         "quantization_config = {'quant_method': 'gptq'} would change the numbers",
     ),
     "another family": ({"model_type": "mamba"}, "model_type = 'mamba' is not supported"),
-    "another activation": ({"hidden_act": "relu"}, "hidden_act = 'relu' is not supported"),
-    "another scaling": ({"rope_parameters": {"rope_type": "longrope", "factor": 4.0}}, "rope_type = 'longrope'"),
+    "another activation": ({"hidden_act": "mish"}, "hidden_act = 'mish' is not supported"),
+    "another scaling": ({"rope_parameters": {"rope_type": "su", "factor": 4.0}}, "rope_type = 'su'"),
     "a scaling's field": (
         {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "beta_fast": 32}},
         "beta_fast = 32 would change the numbers",

@@ -70,6 +70,7 @@ def test_gemmas_older_table_changes_the_newers_global_blocks(tmp_path, older):
 YARNS = [
     YARN | {"beta_fast": 8, "beta_slow": 2},
     YARN | {"attention_factor": 1.3},
+    YARN | {"truncate": False},
     YARN | {"mscale": 0.7, "mscale_all_dim": 0.5},
     {"rope_type": "yarn", "factor": 8.0},
 ]
@@ -86,8 +87,8 @@ def test_a_scaling_of_rope_equals_transformers(tmp_path, case, table):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"rope_parameters": YARN | {"truncate": False}}, "truncate = False would change the numbers"),
-        ({"rope_parameters": {"rope_type": "longrope", "factor": 2.0}}, "rope_type = 'longrope' is not supported"),
+        ({"rope_parameters": {"rope_type": "longrope", "factor": 2.0}}, "needs as many short_factors as long_factors"),
+        ({"rope_parameters": {"rope_type": "su"}}, "rope_type = 'su' is not supported"),
         ({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}, "partial_rotary_factor = 0.5"),
         ({"rope_parameters": {"rope_type": "default", "mrope_section": [2, 2, 2]}}, "mrope_section = [2, 2, 2]"),
     ],

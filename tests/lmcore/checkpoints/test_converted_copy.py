@@ -13,7 +13,7 @@ import torch
 import lmcore
 from lmcore.checkpoints.weights import own_tensors
 from lmcore.loading import Doing, LoadingCancelled
-from tests.lmcore.checkpoints.tiny import write_gguf
+from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 
 pytestmark = pytest.mark.slow
 

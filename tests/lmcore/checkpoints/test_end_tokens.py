@@ -10,7 +10,8 @@ from transformers import GenerationConfig, LlamaForCausalLM
 import lmcore
 from lmcore.checkpoints.end_tokens import from_gguf
 from tests.lmcore.checkpoints.test_pretrained_tokenizer import byte_level
-from tests.lmcore.checkpoints.tiny import write_folder, write_gguf
+from tests.lmcore.checkpoints.tiny import write_folder
+from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 
 
 @pytest.mark.parametrize(("generation", "config"), [([7, 3], 5), (4, 5), (None, 5), (None, [6, 2])])

@@ -18,7 +18,7 @@ from tests.engines import llama_cpp
 from tests.engines.servers import python_of
 from tests.lmcore.checkpoints.test_broken_files import rewritten
 from tests.lmcore.checkpoints.test_pretrained_tokenizer import byte_level, sentence_piece
-from tests.lmcore.checkpoints.tiny import write_gguf
+from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 from tests.lmcore.test_real_models import TEXTS
 
 

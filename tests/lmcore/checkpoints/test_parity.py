@@ -10,10 +10,11 @@ import pytest
 import torch
 
 import lmcore
+from lmcore.analysis import attention_of_query
 from lmcore.config import RopeScaling
-from tests.lmcore.checkpoints.tiny import CASES, tokenizer, write_folder, write_gguf
-
-GGUF_CASES = [case for case in CASES if "soft cap" not in case and "windows" not in case]  # not in GGUF metadata
+from tests.families import GGUF_CASES
+from tests.lmcore.checkpoints.tiny import CASES, tokenizer, write_folder
+from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 
 
 @pytest.fixture(autouse=True)
@@ -22,13 +23,13 @@ def own_cache(tmp_path_factory, monkeypatch):
 
 
 @torch.inference_mode()
-def compare(lm, reference, tolerance=1e-4):
+def compare(lm, reference, tolerance=1e-5):
     """Compare everything at two sequences of 23 tokens, relative to the logits' range."""
     ids = torch.randint(0, lm.config.vocab_size, (2, 23), generator=torch.Generator().manual_seed(3))
     theirs = reference(ids, output_hidden_states=True, output_attentions=True)
     trace = lmcore.Trace()
     logits = lm(ids, trace=trace)
-    within = {"rtol": 0, "atol": tolerance * float(theirs.logits.max() - theirs.logits.min())}
+    within = {"rtol": 0, "atol": tolerance * max(1.0, float(theirs.logits.max() - theirs.logits.min()))}
     torch.testing.assert_close(logits, theirs.logits, **within)
     for i in range(lm.config.n_layers):
         torch.testing.assert_close(trace[f"blocks.{i}.resid_pre"], theirs.hidden_states[i], **within)
@@ -146,3 +147,78 @@ def test_bfloat16_weights_take_half_the_memory_and_give_nearly_the_same(tmp_path
     assert 0 < difference < 0.05
     with pytest.raises(ValueError, match=r"dtype must be torch\.float32 or torch\.bfloat16, got torch\.float16"):
         lmcore.load(tmp_path, dtype=torch.float16)
+
+
+# ---- what only some families have ----
+
+
+@torch.inference_mode()
+def test_a_cache_of_a_short_text_cannot_go_on_as_a_long_one(tmp_path):
+    write_folder("phi3, longrope", tmp_path)
+    lm = lmcore.load(tmp_path)
+    cache = lm.new_cache()
+    lm([1, 2, 3, 4, 5, 6, 7, 8], cache=cache)
+    with pytest.raises(ValueError, match=r"texts over 8 tokens otherwise, .* begin again with the whole text"):
+        lm([9], cache=cache)
+
+
+@pytest.mark.parametrize("case", ["mixtral", "olmoe", "gpt_oss"])
+@torch.inference_mode()
+def test_what_a_router_does_is_in_the_trace(case, tmp_path):
+    reference = write_folder(case, tmp_path)
+    lm = lmcore.load(tmp_path)
+    ids = torch.arange(1, 20)
+    seen = []
+    router = reference.model.layers[1].mlp.router if case == "gpt_oss" else reference.model.layers[1].mlp.gate
+    router.register_forward_hook(lambda module, given, result: seen.append(result))
+    reference(ids[None])
+    trace = lmcore.Trace()
+    lm(ids, trace=trace)
+    ((logits, weights, chosen),) = seen
+    torch.testing.assert_close(trace["blocks.1.mlp.router_logits"], logits, rtol=0, atol=1e-5)
+    assert trace["blocks.1.mlp.chosen"].equal(chosen)
+    torch.testing.assert_close(trace["blocks.1.mlp.weights"], weights, rtol=0, atol=1e-5)
+    sums = trace["blocks.1.mlp.weights"].sum(-1)
+    assert (sums < 0.99).all() if case == "olmoe" else sums.allclose(torch.ones(19))
+    total = (trace["blocks.1.mlp.weights"][..., None] * trace["blocks.1.mlp.expert_out"]).sum(-2)
+    torch.testing.assert_close(trace["blocks.1.mlp.out"], total)
+
+
+@torch.inference_mode()
+def test_another_expert_can_be_put_in_the_place_of_a_chosen_one(tmp_path):
+    reference = write_folder("mixtral", tmp_path)
+    lm = lmcore.load(tmp_path)
+    trace = lmcore.Trace()
+    lm([3, 1, 4], trace=trace, edits={"blocks.0.mlp.chosen": lambda chosen: torch.tensor([[4, 2]]).expand_as(chosen)})
+    experts = reference.model.layers[0].mlp.experts
+    x = trace["blocks.0.mlp_norm.out"]
+    for choice, expert in enumerate((4, 2)):
+        gate, up = (x @ experts.gate_up_proj[expert].T).chunk(2, -1)
+        theirs = (torch.nn.functional.silu(gate) * up) @ experts.down_proj[expert].T
+        torch.testing.assert_close(trace["blocks.0.mlp.expert_out"][:, choice], theirs, rtol=0, atol=1e-5)
+    off = lm([3, 1, 4], trace=(without := lmcore.Trace()), edits={"blocks.0.mlp.router_logits": minus_infinity(2)})
+    assert not (without["blocks.0.mlp.chosen"] == 2).any() and off.isfinite().all()
+
+
+def minus_infinity(expert):
+    """Return an edit of router logits that switches an expert off."""
+
+    def edit(logits):
+        logits = logits.clone()
+        logits[..., expert] = -torch.inf
+        return logits
+
+    return edit
+
+
+@torch.inference_mode()
+def test_a_sink_takes_its_share_of_every_pattern(tmp_path):
+    write_folder("gpt_oss", tmp_path)
+    trace = lmcore.Trace()
+    lm = lmcore.load(tmp_path)
+    lm([3, 1, 4, 1, 5], trace=trace)
+    scores, sinks = trace["blocks.0.attn.masked_scores"].double(), trace["blocks.0.attn.sinks"].double()
+    shares = scores.exp() / (scores.exp().sum(-1, keepdim=True) + sinks.exp()[:, None, None])
+    torch.testing.assert_close(trace["blocks.0.attn.pattern"].double(), shares, rtol=0, atol=1e-6)
+    step = attention_of_query(trace, lm.config, block=0, head=1, position=4)
+    torch.testing.assert_close(step.weights, shares[1, 4], rtol=0, atol=1e-6)

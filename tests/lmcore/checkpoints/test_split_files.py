@@ -10,7 +10,8 @@ import torch
 
 import lmcore
 from lmcore.checkpoints.gguf_file import GGUFFile
-from tests.lmcore.checkpoints.tiny import write_folder, write_gguf
+from tests.lmcore.checkpoints.tiny import write_folder
+from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 
 IDS = [1, 2, 3, 200]
 

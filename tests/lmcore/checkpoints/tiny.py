@@ -1,24 +1,44 @@
-"""Tiny random models of every family, as transformers makes them, and folders and GGUF files with them."""
+"""Tiny random models of every family, as transformers makes them, and folders with them."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-import gguf
-import numpy as np
 import torch
 from transformers import (
+    Gemma2Config,
+    Gemma2ForCausalLM,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    GptOssConfig,
+    GptOssForCausalLM,
+    GraniteConfig,
+    GraniteForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
+    Olmo2Config,
+    Olmo2ForCausalLM,
+    OlmoeConfig,
+    OlmoeForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+    SmolLM3Config,
+    SmolLM3ForCausalLM,
 )
 
 from lmcore.tokenizer import Tokenizer
@@ -44,6 +64,27 @@ LLAMA3_ROPE = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 8192,
 }
+SMALL = SIZES | dict(hidden_size=32, num_hidden_layers=2, pad_token_id=0)
+LONG_ROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 500.0,
+    "partial_rotary_factor": 0.5,
+    "short_factor": [1.0, 1.5],
+    "long_factor": [1.0, 4.0],
+}
+GPT_OSS = SMALL | dict(
+    head_dim=16,
+    num_local_experts=5,
+    num_experts_per_tok=2,
+    sliding_window=6,
+    rope_parameters={
+        "rope_type": "yarn",
+        "rope_theta": 500.0,
+        "factor": 8.0,
+        "truncate": False,
+        "original_max_position_embeddings": 16,
+    },
+)
 CASES = {
     "gpt2": (GPT2LMHeadModel, GPT2Config, dict(n_embd=48, n_layer=3, n_head=4, n_positions=40, initializer_range=0.1)),
     "llama": (LlamaForCausalLM, LlamaConfig, SIZES | dict(rope_parameters=SMALL_ROPE)),
@@ -100,6 +141,68 @@ CASES = {
             },
         ),
     ),
+    "mistral": (MistralForCausalLM, MistralConfig, SMALL | dict(sliding_window=6, rope_parameters=SMALL_ROPE)),
+    "mistral without windows": (
+        MistralForCausalLM,
+        MistralConfig,
+        SMALL | dict(sliding_window=None, head_dim=12, rope_parameters=SMALL_ROPE),
+    ),
+    "phi3": (Phi3ForCausalLM, Phi3Config, SMALL | dict(sliding_window=9, rope_parameters=SMALL_ROPE)),
+    "phi3, short longrope, partial rotation": (
+        Phi3ForCausalLM,
+        Phi3Config,
+        SMALL | dict(original_max_position_embeddings=30, tie_word_embeddings=True, rope_parameters=LONG_ROPE),
+    ),
+    "phi3, longrope": (
+        Phi3ForCausalLM,
+        Phi3Config,
+        SMALL | dict(original_max_position_embeddings=8, rope_parameters=LONG_ROPE),
+    ),
+    "olmo2": (Olmo2ForCausalLM, Olmo2Config, SMALL | dict(rope_parameters=SMALL_ROPE)),
+    "granite": (
+        GraniteForCausalLM,
+        GraniteConfig,
+        SMALL
+        | dict(
+            embedding_multiplier=12.0,
+            attention_multiplier=0.3,
+            residual_multiplier=0.22,
+            logits_scaling=8.0,
+            tie_word_embeddings=True,
+        ),
+    ),
+    "gpt_neox": (
+        GPTNeoXForCausalLM,
+        GPTNeoXConfig,
+        SMALL | dict(layer_norm_eps=1e-5, rope_parameters={"rope_theta": 500.0, "partial_rotary_factor": 0.25}),
+    ),
+    "gpt_neox, one after the other": (
+        GPTNeoXForCausalLM,
+        GPTNeoXConfig,
+        SMALL | dict(use_parallel_residual=False, rope_parameters={"partial_rotary_factor": 1.0}),
+    ),
+    "gemma2": (
+        Gemma2ForCausalLM,
+        Gemma2Config,
+        SMALL
+        | dict(
+            head_dim=12,
+            sliding_window=5,
+            query_pre_attn_scalar=12,
+            attn_logit_softcapping=2.0,
+            final_logit_softcapping=3.0,
+        ),
+    ),
+    "smollm3": (SmolLM3ForCausalLM, SmolLM3Config, SMALL | dict(num_hidden_layers=4)),
+    "mixtral": (MixtralForCausalLM, MixtralConfig, SMALL | dict(num_local_experts=5, num_experts_per_tok=2)),
+    "qwen3_moe": (
+        Qwen3MoeForCausalLM,
+        Qwen3MoeConfig,
+        SMALL | dict(head_dim=12, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, norm_topk_prob=True),
+    ),
+    "olmoe": (OlmoeForCausalLM, OlmoeConfig, SMALL | dict(num_experts=6, num_experts_per_tok=3)),
+    "gpt_oss": (GptOssForCausalLM, GptOssConfig, GPT_OSS),
+    "gpt_oss, low limit": (GptOssForCausalLM, GptOssConfig, GPT_OSS | dict(swiglu_limit=0.7)),
 }
 
 
@@ -117,7 +220,7 @@ def reference(case: str) -> torch.nn.Module:
     model = made._from_config(config(vocab_size=tokenizer().vocab_size, **values), attn_implementation="eager").eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if name.endswith("bias") or "norm" in name or ".ln_" in name:
+            if name.endswith(("bias", "sinks")) or "norm" in name or ".ln_" in name:
                 parameter.add_(torch.randn(parameter.shape) * 0.1)
     return model
 
@@ -128,140 +231,3 @@ def write_folder(case: str, folder: Path, **options: object) -> torch.nn.Module:
     model.save_pretrained(folder, **options)
     tokenizer().save(folder / "tokenizer.json")
     return model
-
-
-# ---- GGUF, after the rules of llama.cpp's converter ----
-
-_LLAMA_NAMES = {
-    "input_layernorm": "attn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
-_GEMMA_NAMES = _LLAMA_NAMES | {
-    "post_attention_layernorm": "post_attention_norm",
-    "pre_feedforward_layernorm": "ffn_norm",
-    "post_feedforward_layernorm": "post_ffw_norm",
-}
-_GPT2_NAMES = {
-    "ln_1": "attn_norm",
-    "attn.c_attn": "attn_qkv",
-    "attn.c_proj": "attn_output",
-    "ln_2": "ffn_norm",
-    "mlp.c_fc": "ffn_up",
-    "mlp.c_proj": "ffn_down",
-}
-_TOP = {
-    "wte": "token_embd",
-    "wpe": "position_embd",
-    "ln_f": "output_norm",
-    "embed_tokens": "token_embd",
-    "norm": "output_norm",
-    "lm_head": "output",
-}
-
-
-def interleave(rows: np.ndarray, n_heads: int) -> np.ndarray:
-    """Reorder the rows of each head from halves (a0 a1 .. b0 b1 ..) to pairs (a0 b0 a1 b1 ..)."""
-    halves = rows.reshape(n_heads, 2, -1, *rows.shape[1:])
-    return halves.swapaxes(1, 2).reshape(rows.shape)
-
-
-def write_gguf(case: str, path: Path, quantized: gguf.GGMLQuantizationType | None = None) -> torch.nn.Module:
-    """Write a case as a GGUF file; return transformers' model."""
-    model, config = reference(case), reference(case).config
-    kind = config.model_type.removesuffix("_text")
-    writer = gguf.GGUFWriter(path, kind)
-    if kind == "gpt2":
-        writer.add_context_length(config.n_positions)
-        writer.add_embedding_length(config.n_embd)
-        writer.add_block_count(config.n_layer)
-        writer.add_feed_forward_length(4 * config.n_embd)
-        writer.add_head_count(config.n_head)
-        writer.add_layer_norm_eps(config.layer_norm_epsilon)
-    else:
-        writer.add_context_length(config.max_position_embeddings)
-        writer.add_embedding_length(config.hidden_size)
-        writer.add_block_count(config.num_hidden_layers)
-        writer.add_feed_forward_length(config.intermediate_size)
-        writer.add_head_count(config.num_attention_heads)
-        writer.add_head_count_kv(config.num_key_value_heads)
-        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-        rope = config.rope_parameters.get("full_attention", config.rope_parameters)
-        writer.add_rope_freq_base(rope["rope_theta"])
-        d_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        writer.add_key_length(d_head)
-        writer.add_value_length(d_head)
-        if rope["rope_type"] == "linear":
-            writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
-            writer.add_rope_scaling_factor(rope["factor"])
-        if rope["rope_type"] == "yarn":
-            writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
-            writer.add_rope_scaling_factor(rope["factor"])
-            writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-        if rope["rope_type"] == "llama3":
-            own = torch.tensor(rope["rope_theta"]) ** -(torch.arange(0, d_head, 2) / d_head)
-            writer.add_tensor("rope_freqs.weight", (own / model.model.rotary_emb.inv_freq).numpy())
-        if kind == "gemma3":
-            writer.add_sliding_window(config.sliding_window)
-    _add_tokenizer(writer)
-    tied = config.tie_word_embeddings
-    for name, tensor in model.state_dict().items():
-        if name == "lm_head.weight" and tied:
-            continue
-        ours, numbers = _converted(
-            name.removeprefix("model.").removeprefix("transformer."), tensor.numpy(), kind, config
-        )
-        if quantized is not None and numbers.ndim == 2 and numbers.shape[1] % gguf.GGML_QUANT_SIZES[quantized][0] == 0:
-            writer.add_tensor(ours, gguf.quants.quantize(numbers, quantized), raw_dtype=quantized)
-        else:
-            writer.add_tensor(ours, np.ascontiguousarray(numbers))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return model
-
-
-def _converted(name: str, numbers: np.ndarray, kind: str, config: object) -> tuple[str, np.ndarray]:
-    stem, _, ending = name.rpartition(".")
-    if stem in _TOP:
-        if kind == "gemma3" and stem == "norm":
-            numbers = numbers + 1
-        return f"{_TOP[stem]}.{ending}", numbers
-    _, block, part = stem.split(".", 2)
-    names = {"gpt2": _GPT2_NAMES, "gemma3": _GEMMA_NAMES}.get(kind, _LLAMA_NAMES)
-    if kind == "gpt2" and numbers.ndim == 2:
-        numbers = numbers.T
-    if kind == "gemma3" and part.endswith("norm"):
-        numbers = numbers + 1
-    if kind == "llama" and part in ("self_attn.q_proj", "self_attn.k_proj"):
-        heads = config.num_attention_heads if part.endswith("q_proj") else config.num_key_value_heads
-        numbers = interleave(numbers, heads)
-    return f"blk.{block}.{names[part]}.{ending}", numbers
-
-
-def _add_tokenizer(writer: gguf.GGUFWriter) -> None:
-    library = tokenizer()._as_text
-    written = sorted(library.get_vocab(with_added_tokens=True).items(), key=lambda item: item[1])
-    special = tokenizer().special_tokens
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
-    writer.add_token_list([token for token, _ in written])
-    writer.add_token_types([3 if token in special else 1 for token, _ in written])
-    known = dict(written)
-    merges = []
-    for left, right in tokenizer().merges:
-        merges.append(f"{_written(known, tokenizer(), left)} {_written(known, tokenizer(), right)}")
-    writer.add_token_merges(merges)
-
-
-def _written(known: dict[str, int], made: Tokenizer, token: bytes) -> str:
-    return next(text for text, token_id in known.items() if made.token_bytes(token_id) == token)

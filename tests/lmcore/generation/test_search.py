@@ -8,7 +8,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import lmcore
-from lmcore.checkpoints import llama
+from lmcore.checkpoints.families import LLAMA
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
 from lmcore.generation.beam import beam_search
@@ -45,8 +45,8 @@ def pair(vocab_size: int, seed: int = 0) -> tuple[LlamaForCausalLM, lmcore.Langu
         pad_token_id=None,
     )
     reference = LlamaForCausalLM(config).eval()
-    ours = llama.config_from(Fields(config.to_dict()))
-    model = build(ours, llama.weights_from(reference.state_dict(), ours), "tiny")
+    ours = LLAMA.config_from(Fields(config.to_dict()))
+    model = build(ours, LLAMA.weights_from(reference.state_dict(), ours), "tiny")
     return reference, lmcore.LanguageModel("tiny", model, Letters(vocab_size))
 
 

@@ -8,7 +8,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import lmcore
 from lmcore import SamplingSettings, generate
-from lmcore.checkpoints import llama
+from lmcore.checkpoints.families import LLAMA
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.weights import build
 from lmcore.generation.tree import GenerationTree
@@ -107,13 +107,13 @@ def test_greedy_text_equals_transformers():
         bos_token_id=None,
     )
     reference = LlamaForCausalLM(config).eval()
-    ours = llama.config_from(Fields(config.to_dict()))
+    ours = LLAMA.config_from(Fields(config.to_dict()))
 
     class Sixty:
         vocab_size, special_tokens = 60, {}
         token_bytes = staticmethod(lambda token_id: bytes([token_id]))
 
-    lm = lmcore.LanguageModel("tiny", build(ours, llama.weights_from(reference.state_dict(), ours), "tiny"), Sixty())
+    lm = lmcore.LanguageModel("tiny", build(ours, LLAMA.weights_from(reference.state_dict(), ours), "tiny"), Sixty())
     prompt = [3, 14, 15, 9]
     theirs = reference.generate(torch.tensor([prompt]), max_new_tokens=40, do_sample=False, pad_token_id=0)
     steps = generate(lm, prompt, SamplingSettings(temperature=0), max_new_tokens=40)

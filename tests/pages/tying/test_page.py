@@ -13,7 +13,7 @@ from lmcore.parameters import PRESETS, compute, count
 from pages.figures import theme
 from pages.figures.tying import parameters as figures
 from tests.lmcore.checkpoints.test_broken_files import rewritten
-from tests.lmcore.checkpoints.tiny import write_gguf
+from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 from tests.pages.harness import MODELS, clean, open_page, printed, told
 
 VIEWS = ["storage", "operations", "parameters", "compute", "models", "checks"]

@@ -19,6 +19,7 @@ def test_contributions_sum_to_the_models_logits(name: str, position: int) -> Non
     before_cap = trace["hidden_state"][position].double() @ model.head.weight[TOKENS].double().T
     if model.head.bias is not None:
         before_cap += model.head.bias[TOKENS].double()
+    before_cap *= model.config.logit_scale
     torch.testing.assert_close(found.logits, before_cap, rtol=1e-4, atol=1e-4)
     if model.config.logit_softcap is None:
         torch.testing.assert_close(found.logits.float(), trace["logits"][position, TOKENS])
@@ -39,9 +40,9 @@ def test_each_component_is_worth_what_autograd_says(name: str) -> None:
     resid = trace["blocks.2.resid_post"][position].double().requires_grad_()
     centred = resid - resid.mean() if isinstance(model.final_norm, LayerNorm) else resid
     logit = model.head.weight[token] @ (centred / trace["final_norm.scale"][position].double() * model.final_norm.gain)
-    (gradient,) = torch.autograd.grad(logit, resid)
+    (gradient,) = torch.autograd.grad(model.config.logit_scale * logit, resid)
 
-    after = "_post_norm" if model.config.sandwich_norm else ""
+    attn_added, mlp_added = model.config.attn_added, model.config.mlp_added
     for block in range(3):
         heads = sum(by_name[f"blocks.{block}.attn.head.{head}"] for head in range(4))
         attn = heads + by_name.get(f"blocks.{block}.attn.out.bias", 0)
@@ -49,10 +50,10 @@ def test_each_component_is_worth_what_autograd_says(name: str) -> None:
         mlp = by_name[f"blocks.{block}.mlp"] + by_name.get(f"blocks.{block}.mlp.down.bias", 0)
         mlp += by_name.get(f"blocks.{block}.mlp_post_norm.bias", 0)
         torch.testing.assert_close(
-            attn, gradient @ trace[f"blocks.{block}.attn{after}.out"][position].double(), atol=1e-5, rtol=1e-5
+            attn, gradient @ trace[f"blocks.{block}.{attn_added}"][position].double(), atol=1e-5, rtol=1e-5
         )
         torch.testing.assert_close(
-            mlp, gradient @ trace[f"blocks.{block}.mlp{after}.out"][position].double(), atol=1e-5, rtol=1e-5
+            mlp, gradient @ trace[f"blocks.{block}.{mlp_added}"][position].double(), atol=1e-5, rtol=1e-5
         )
     embedding = trace["blocks.0.resid_pre"][position].double()
     start = by_name["token_embedding"] + by_name.get("position_embedding", 0)

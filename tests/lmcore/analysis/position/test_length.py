@@ -131,9 +131,11 @@ def test_yarn_sharpens_scores_by_the_square_of_its_factor():
     scaling = RopeScaling(kind="yarn", factor=4.0, original_context_length=16)
     trace = lmcore.Trace()
     with_rope_scaling(lm, scaling)(torch.arange(40), trace=trace)
-    q, k = (trace[f"blocks.0.attn.{name}_rotated"][0].double().numpy() for name in "qk")
+    lengths = {name: trace[f"blocks.0.attn.{name}"][0].double().norm(dim=-1) for name in ("q", "q_rotated")}
     factor = 0.1 * np.log(4) + 1  # YaRN, section 3.4: on q and on k
-    wanted = (factor * q) @ (factor * k).T / np.sqrt(8)
+    np.testing.assert_allclose(lengths["q_rotated"], factor * lengths["q"], rtol=1e-5)
+    q, k = (trace[f"blocks.0.attn.{name}_rotated"][0].double().numpy() for name in "qk")
+    wanted = q @ k.T / np.sqrt(8)
     np.testing.assert_allclose(trace["blocks.0.attn.scores"][0], wanted, atol=1e-4)
 
 
