@@ -41,6 +41,12 @@ def grown(lm: lmcore.LanguageModel, prompt: str = "今天天气") -> tuple[Gener
     return tree, tree.path(end)[3], end
 
 
+@pytest.fixture(scope="module")
+def written(lm: lmcore.LanguageModel) -> str:
+    tree, present, tip = grown(lm)
+    return tree_file.to_json(tree, "今天天气", present, tip)
+
+
 def restored(lm: lmcore.LanguageModel, text: str | bytes, into: GenerationTree | None = None) -> Any:
     file = tree_file.read(text, lm)
     tree = into or GenerationTree(lm, file.prompt_ids)
@@ -167,9 +173,8 @@ def change(path: str, value: Any) -> Callable[[dict], None]:
         ("tip", 0, "not on the way to tip"),
     ],
 )
-def test_a_wrong_value_is_named(lm: lmcore.LanguageModel, path: str, value: Any, sentence: str) -> None:
-    tree, present, tip = grown(lm)
-    whole = json.loads(tree_file.to_json(tree, "今天天气", present, tip))
+def test_a_wrong_value_is_named(lm: lmcore.LanguageModel, written: str, path: str, value: Any, sentence: str) -> None:
+    whole = json.loads(written)
     change(path, value)(whole)
     with pytest.raises(ValueError, match="^This file cannot be opened: ") as refused:
         tree_file.read(json.dumps(whole), lm)
@@ -197,17 +202,15 @@ def test_what_is_no_tree_is_refused(lm: lmcore.LanguageModel, text: str | bytes,
     assert sentence in str(refused.value)
 
 
-def test_a_missing_field_is_named(lm: lmcore.LanguageModel) -> None:
-    tree, present, tip = grown(lm)
-    whole = json.loads(tree_file.to_json(tree, "今天天气", present, tip))
+def test_a_missing_field_is_named(lm: lmcore.LanguageModel, written: str) -> None:
+    whole = json.loads(written)
     del whole["nodes"][2]["id"]
     with pytest.raises(ValueError, match="node 2 has no id"):
         tree_file.read(json.dumps(whole), lm)
 
 
-def test_a_token_beyond_the_context_is_refused(lm: lmcore.LanguageModel) -> None:
-    tree, present, tip = grown(lm)
-    whole = json.loads(tree_file.to_json(tree, "今天天气", present, tip))
+def test_a_token_beyond_the_context_is_refused(lm: lmcore.LanguageModel, written: str) -> None:
+    whole = json.loads(written)
     last = whole["nodes"][39]
     for _ in range(10):
         whole["nodes"].append({**last, "parent": whole["tip"]})
