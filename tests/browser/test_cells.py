@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pages.figures import theme
-from tests.browser.conftest import OpenPage, settle
+from tests.browser.conftest import OpenPage, Server, settle
 
 
 def colour(written: str) -> np.ndarray:
@@ -67,11 +67,10 @@ _MIDDLE_OF_CELL = """(chart, [row, column]) => {
 }"""
 
 
-def test_a_click_on_a_cell_chooses_what_it_is_about(open_page: OpenPage) -> None:
+def test_a_click_on_a_cell_chooses_what_it_is_about(open_page: OpenPage, server: Server) -> None:
     page = open_page("/about", viewport={"width": 1280, "height": 1400})
-    server = page.url.removesuffix("/about")
     for address, key, cell, chosen in CHOICES:
-        page.goto(f"{server}{address}&prompt=The+weather+today+is&lang=en")
+        page.goto(f"{server.url}{address}&prompt=The+weather+today+is&lang=en")
         settle(page)
         chart = page.locator(f".st-key-{key} .js-plotly-plot")
         chart.locator(".nsewdrag").first.wait_for()

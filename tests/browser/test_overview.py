@@ -110,14 +110,23 @@ def test_draws_are_those_of_lmcore_with_that_seed_and_can_be_taken_back(open_pag
 def test_the_walk_goes_by_arrow_keys_and_each_step_has_this_texts_numbers(open_page: OpenPage) -> None:
     page = open_page(f"/?lang=en&prompt={PROMPT}", viewport=LAPTOP)
     view(page)
+    page.evaluate(
+        "() => { window.moved = 0; const animate = Element.prototype.animate;"
+        "Element.prototype.animate = function (...given) { window.moved++; return animate.apply(this, given); }; }"
+    )
     page.get_by_role("button", name="Walk me through").click()
     seen = []
     for place in range(1, 10):
         expect(page.locator(".overview .place")).to_have_text(f"{place} of 9")
+        if place == 4:
+            assert page.evaluate("window.moved") > 0  # numbers are seen on their way
+            page.emulate_media(reduced_motion="reduce")
+            page.evaluate("window.moved = 0")
         assert page.locator(".overview .part.lit").count() == 1
         seen.append(page.locator(".overview .caption").inner_text())
         page.keyboard.press("ArrowRight")
     expect(page.locator(".overview .part.lit")).to_have_count(0)
+    assert page.evaluate("window.moved") == 0  # where less motion is asked for, each step is a cut
     assert len(set(seen)) == 9 and not any("{" in caption or "undefined" in caption for caption in seen)
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode(PROMPT).ids
