@@ -13,6 +13,9 @@ from pages.live.part import part
 _HTML = '<div class="generated"></div>'
 
 
+Kind = Literal["prompt", "drawn", "taken", "ahead", "next"]
+
+
 @dataclass(frozen=True)
 class TextToken:
     """One token of the text.
@@ -29,7 +32,7 @@ class TextToken:
     caption: str = ""
     strength: float = 0.0
     hint: str = ""
-    kind: Literal["prompt", "drawn", "taken", "ahead", "next"] = "drawn"
+    kind: Kind = "drawn"
 
 
 def generated_text(

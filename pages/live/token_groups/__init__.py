@@ -15,7 +15,7 @@ _MOST_CHARACTERS, _MOST_BYTES = 32, 16  # of a token are written on its chip; th
 
 def token_groups(
     tokens: Sequence[bytes],
-    ids: Sequence[int],
+    ids: Sequence[int | str],
     groups: Sequence[tuple[int, int]],
     *,
     key: str,
@@ -27,7 +27,7 @@ def token_groups(
 
     Args:
         tokens: each token's bytes.
-        ids: each token's id.
+        ids: each token's id, or a text in its place.
         groups: (first, last + 1) in tokens; a group of several is one character split over them.
         key: unique on the page.
         label: what the chips are, for screen readers.

@@ -1,31 +1,40 @@
-"""All that was tried from this prompt: the branches, to be walked, compared, named and pruned."""
+"""All that was tried from a prompt, whoever drew it: the branches, to be walked, compared, named and pruned."""
 
 from __future__ import annotations
 
 import math
+from typing import Any, TypeAlias
 
 import pandas as pd
 import streamlit as st
 
 from lmcore.generation import tree_file
-from lmcore.generation.run import GenerationRun
+from lmcore.generation.text_run import TextRun
+from lmcore.generation.text_tree import TextNode
 from lmcore.generation.tree import Node
 from pages.common import page
-from pages.common.text import _, markdown_literal, ngettext, visible
+from pages.common.text import _, markdown_literal, visible
 from pages.figures import theme
 from pages.figures.generation.tree import Path, tree
 from pages.figures.theme import fmt_logit, fmt_probability
-from pages.stages.generation import runs
+from pages.stages.generation.runs import SELECTED
 from pages.stages.generation.wide import wide
 
 MAX_TOKENS = 24  # of a branch's end are named in the list
 MAX_DRAWN = 1_500  # tokens of a tree; more are too small to see
 LIST_HEIGHT = 260  # pixels; a longer list of branches scrolls
+AnyRun: TypeAlias = TextRun[Any]  # of a local model or of an engine
+AnyNode: TypeAlias = Any
 _OTHER = "generation.other"  # the leaf the branch in view is compared with
 
 
-def show(run: GenerationRun) -> None:
-    """Draw the tree of branches, what can be done with them, and the runs of other prompts."""
+def show(run: AnyRun, first: int | None) -> None:
+    """Draw the tree of branches and what can be done with them.
+
+    Args:
+        run: where they are.
+        first: the position of the first token after the prompt; None where that is not known.
+    """
     node, tip = run.node, run.tip  # as they are now: a generation that runs moves on
     leaves = run.tree.leaves()
     if run.tree.root.children or run.pruned:
@@ -40,18 +49,36 @@ def show(run: GenerationRun) -> None:
                     _row(run, number, leaf, leaf is in_view)
         _edit(run, in_view, leaves)
         if other is not None:
-            _comparison(run, in_view, other, leaves)
+            _comparison(run, in_view, other, first)
     elif run.pruned:
         _undo(run)
-    _earlier()
 
 
-def mean_log_prob(path: list[Node]) -> float:
+def label(node: TextNode) -> str:
+    """Return a token's text, or what stands for one of which the source tells no text."""
+    if node.parent is None:
+        return _("prompt")
+    return visible(node.token) if node.token else "⟨…⟩" if node.token_id is None else f"⟨{node.token_id}⟩"
+
+
+def log_prob(path: list[AnyNode]) -> float:
+    """Return ln P of tokens under the model itself, at T = 1; NaN where one of them is not told."""
+    return math.fsum(math.nan if step.log_prob is None else step.log_prob for step in path)
+
+
+def mean_log_prob(path: list[AnyNode]) -> float:
     """Return the mean of ln P of a branch's tokens under the model itself, at T = 1."""
-    return math.fsum(step.log_prob for step in path) / len(path) if path else 0.0
+    return log_prob(path) / len(path) if path else 0.0
 
 
-def _row(run: GenerationRun, number: int, leaf: Node, in_view: bool) -> None:
+def _prob(node: AnyNode) -> float:
+    """Return the probability a token was drawn with, or of an engine's what the model itself gives it."""
+    if isinstance(node, Node):
+        return node.prob
+    return 0.0 if node.log_prob is None else math.exp(node.log_prob)
+
+
+def _row(run: AnyRun, number: int, leaf: AnyNode, in_view: bool) -> None:
     st.button(
         _summary(run, number, leaf),
         key=f"generation.branch.{number}",
@@ -63,11 +90,11 @@ def _row(run: GenerationRun, number: int, leaf: Node, in_view: bool) -> None:
     )
 
 
-def _edit(run: GenerationRun, leaf: Node, leaves: list[Node]) -> None:
+def _edit(run: AnyRun, leaf: AnyNode, leaves: list[AnyNode]) -> None:
     """Name the branch in view, cut it off, put the last one cut off back, choose one to compare it with."""
     widths = [3, 3, 2, 2] if len(leaves) > 1 else [3, 0.1, 2, 2]  # without another branch there is nothing to compare
     name, other, prune, undo = st.columns(widths, vertical_alignment="bottom")
-    key = f"generation.name.{'.'.join(str(step.token_id) for step in run.tree.path(leaf)[-8:])}.{leaf.depth}"
+    key = f"generation.name.{'.'.join(map(label, leaf.path()[-8:]))}.{leaf.depth}"
     st.session_state[key] = run.tree.branch_name(leaf)
     name.text_input(
         _("Name of the current branch"),
@@ -104,18 +131,24 @@ def _edit(run: GenerationRun, leaf: Node, leaves: list[Node]) -> None:
             _undo(run)
 
 
-def _undo(run: GenerationRun) -> None:
+def _undo(run: AnyRun) -> None:
     st.button(
         _("Restore the removed branch"),
         key="generation.undo",
         icon=":material/undo:",
         disabled=run.running,
-        on_click=lambda: (run.undo_prune(), st.session_state.update({runs.SELECTED: None})),
+        on_click=_undo_prune,
+        args=(run,),
         width="stretch",
     )
 
 
-def _rename(run: GenerationRun, leaf: Node, name: str) -> None:
+def _undo_prune(run: AnyRun) -> None:
+    run.undo_prune()
+    st.session_state[SELECTED] = None
+
+
+def _rename(run: AnyRun, leaf: AnyNode, name: str) -> None:
     start = run.tree.branch_start(leaf)
     for node in leaf.lineage():
         node.name = ""
@@ -124,57 +157,58 @@ def _rename(run: GenerationRun, leaf: Node, name: str) -> None:
     leaf.name = name[: tree_file.MAX_NAME]
 
 
-def _prune(run: GenerationRun, leaf: Node) -> None:
+def _prune(run: AnyRun, leaf: AnyNode) -> None:
     run.prune(run.tree.branch_start(leaf))
-    st.session_state[runs.SELECTED] = None
+    st.session_state[SELECTED] = None
 
 
-def _walk(run: GenerationRun, leaf: Node) -> None:
+def _walk(run: AnyRun, leaf: AnyNode) -> None:
     run.show_branch(leaf)
-    st.session_state[runs.SELECTED] = None
+    st.session_state[SELECTED] = None
 
 
-def _other(leaves: list[Node], in_view: Node) -> Node | None:
+def _other(leaves: list[AnyNode], in_view: AnyNode) -> AnyNode | None:
     options = [leaf for leaf in leaves if leaf is not in_view]
     chosen = st.session_state.get(_OTHER)
     return chosen if chosen in options else options[0] if options else None
 
 
-def _comparison(run: GenerationRun, one: Node, other: Node, leaves: list[Node]) -> None:
+def _comparison(run: AnyRun, one: AnyNode, other: AnyNode, start: int | None) -> None:
     """Hold two branches side by side: where they part, and how probable each is."""
-    first, second = run.tree.path(one), run.tree.path(other)
+    first, second = one.path(), other.path()
     pairs = zip(first, second, strict=False)
     shared = next((n for n, (a, b) in enumerate(pairs) if a is not b), min(len(first), len(second)))
     st.markdown(_("**Two branches compared**"))
-    if shared < min(len(first), len(second)):
+    if start is not None and shared < min(len(first), len(second)):
         st.markdown(
             _("They differ from position {position} on: {a} with {p} here, {b} with {q} there.").format(
-                position=len(run.tree.prompt_ids) + shared,
+                position=start + shared,
                 a=markdown_literal(first[shared].token),
-                p=fmt_probability(math.exp(first[shared].log_prob)),
+                p=_probability(first[shared : shared + 1]),
                 b=markdown_literal(second[shared].token),
-                q=fmt_probability(math.exp(second[shared].log_prob)),
+                q=_probability(second[shared : shared + 1]),
             )
         )
-    sides = ((one, first, theme.CATEGORICAL[0]), (other, second, theme.CATEGORICAL[1]))
+    sides = ((one, first), (other, second))
+    columns = {
+        _("branch"): [_plain(run, leaf) for leaf, _path in sides],
+        _("tokens"): [len(path) for _leaf, path in sides],
+        _("tokens of its own"): [len(path) - shared for _leaf, path in sides],
+        _("mean of ln P"): [mean_log_prob(path) for _leaf, path in sides],
+        _("mean of ln P of its own tokens"): [mean_log_prob(path[shared:]) for _leaf, path in sides],
+        "ln P": [log_prob(path) for _leaf, path in sides],
+        _("probability"): [_probability(path) for _leaf, path in sides],
+    }
+    told = _(
+        "Probability: of all the tokens after the prompt, under the unmodified model (T = 1). A longer text has a "
+        "smaller probability, so compare the means."
+    )
+    if isinstance(one, Node):
+        drawn = [math.prod(step.prob for step in path) for _leaf, path in sides]
+        columns[_("as drawn")] = list(map(fmt_probability, drawn))
+        told += " " + _("As drawn: under the settings with which each token was drawn.")
     st.dataframe(
-        pd.DataFrame(
-            {
-                _("branch"): [_plain(run, leaf) for leaf, _path, _colour in sides],
-                _("tokens"): [len(path) for _leaf, path, _colour in sides],
-                _("tokens of its own"): [len(path) - shared for _leaf, path, _colour in sides],
-                _("mean of ln P"): [mean_log_prob(path) for _leaf, path, _colour in sides],
-                _("mean of ln P of its own tokens"): [mean_log_prob(path[shared:]) for _leaf, path, _colour in sides],
-                "ln P": [math.fsum(step.log_prob for step in path) for _leaf, path, _colour in sides],
-                _("probability"): [
-                    fmt_probability(math.exp(math.fsum(step.log_prob for step in path)))
-                    for _leaf, path, _colour in sides
-                ],
-                _("as drawn"): [
-                    fmt_probability(math.prod(step.prob for step in path)) for _leaf, path, _colour in sides
-                ],
-            }
-        ),
+        pd.DataFrame(columns),
         hide_index=True,
         key="generation.comparison",
         column_config={
@@ -182,16 +216,16 @@ def _comparison(run: GenerationRun, one: Node, other: Node, leaves: list[Node]) 
             for name in (_("mean of ln P"), _("mean of ln P of its own tokens"), "ln P")
         },
     )
-    st.caption(
-        _(
-            "Probability: of all the tokens after the prompt, under the unmodified model (T = 1). As drawn: "
-            "under the settings with which each token was drawn. A longer text has a smaller probability, so "
-            "compare the means."
-        )
-    )
+    st.caption(told)
 
 
-def _summary(run: GenerationRun, number: int, leaf: Node) -> str:
+def _probability(path: list[AnyNode]) -> str:
+    """Return the probability of tokens under the model itself, or a dash where it is not told."""
+    found = math.exp(log_prob(path))
+    return "–" if math.isnan(found) else fmt_probability(found)
+
+
+def _summary(run: AnyRun, number: int, leaf: AnyNode) -> str:
     path = run.tree.path(leaf)
     text = markdown_literal(b"".join(step.token for step in path[-MAX_TOKENS:]))
     name = run.tree.branch_name(leaf)
@@ -199,16 +233,16 @@ def _summary(run: GenerationRun, number: int, leaf: Node) -> str:
         number=f"{number + 1} {markdown_literal(name)}".replace("␣", " ") if name else number + 1,
         text=text if len(path) <= MAX_TOKENS else f"… {text}",
         n=len(path),
-        mean=fmt_logit(mean_log_prob(path)),
+        mean="–" if math.isnan(mean := mean_log_prob(path)) else fmt_logit(mean),
     )
 
 
-def _short(run: GenerationRun, number: int, leaf: Node) -> str:
+def _short(run: AnyRun, number: int, leaf: AnyNode) -> str:
     """Return a branch's number and name, or how it ends, for a list."""
     return f"{number + 1}: {_plain(run, leaf)}"
 
 
-def _plain(run: GenerationRun, leaf: Node) -> str:
+def _plain(run: AnyRun, leaf: AnyNode) -> str:
     name = run.tree.branch_name(leaf)
     return (_named(name) if name else visible(b"".join(step.token for step in run.tree.path(leaf)[-6:])))[:60]
 
@@ -218,13 +252,13 @@ def _named(name: str) -> str:
     return visible(name).replace("␣", " ")
 
 
-def _tree(run: GenerationRun, present: Node, in_view: Node, other: Node | None) -> None:
+def _tree(run: AnyRun, present: AnyNode, in_view: AnyNode, other: AnyNode | None) -> None:
     nodes = run.tree.nodes()
     if len(nodes) > MAX_DRAWN:
         st.caption(_("A tree of {n:,} tokens is too large to draw.").format(n=len(nodes)))
         return
     number = {node: index for index, node in enumerate(nodes)}
-    labels = [_("prompt") if node.parent is None else visible(node.token) for node in nodes]
+    labels = list(map(label, nodes))
     paths = [Path([number[node] for node in in_view.lineage()], _("current"), theme.CATEGORICAL[0])]
     if other is not None:
         paths.append(Path([number[node] for node in other.lineage()], _("compared"), theme.CATEGORICAL[1]))
@@ -233,10 +267,10 @@ def _tree(run: GenerationRun, present: Node, in_view: Node, other: Node | None) 
             tree(
                 [-1 if node.parent is None else number[node.parent] for node in nodes],
                 labels,
-                [0.0 if node.parent is None else node.prob for node in nodes],
+                [0.0 if node.parent is None else _prob(node) for node in nodes],
                 [
-                    label if node.parent is None else f"{label} · {node.token_id} · {fmt_probability(node.prob)}"
-                    for label, node in zip(labels, nodes, strict=True)
+                    text if node.parent is None else f"{text} · {node.token_id or ''} · {fmt_probability(_prob(node))}"
+                    for text, node in zip(labels, nodes, strict=True)
                 ],
                 paths=paths,
                 present=number[present],
@@ -253,22 +287,4 @@ def _tree(run: GenerationRun, present: Node, in_view: Node, other: Node | None) 
                 "The tree of all branches: the current branch in blue, the one compared with it in orange, the "
                 "current position outlined."
             ),
-        )
-
-
-def _earlier() -> None:
-    others = runs.earlier()
-    if others:
-        st.subheader(_("Earlier generations"), anchor=False)
-    for number, (key, other) in enumerate(others):
-        n = other.tip.depth
-        st.button(
-            ngettext("{prompt} ({model}): {n} token", "{prompt} ({model}): {n} tokens", n).format(
-                prompt=markdown_literal(key[1][:40]), model=key[0], n=n
-            ),
-            key=f"generation.earlier.{number}",
-            icon=":material/undo:",
-            help=_("Restore"),
-            on_click=runs.bring_back,
-            args=(key,),
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.common.text import _
 
@@ -33,7 +34,7 @@ def buttons(
     """
     step, go, restart = st.columns(3)
 
-    def button(column, label: str, action: Action, icon: str, enabled: bool) -> None:  # noqa: ANN001
+    def button(column: DeltaGenerator, label: str, action: Action, icon: str, enabled: bool) -> None:
         column.button(
             label,
             key=f"{key}.{action}",

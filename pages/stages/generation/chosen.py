@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import streamlit as st
 
 from lmcore import Reshaped, SamplingSettings, distribution
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
+from lmcore.sampling import registry
 from pages.common import page
 from pages.common.text import _, in_bits, markdown_literal, visible
 from pages.figures.generation import distribution as figures
 from pages.figures.theme import fmt_probability
+from pages.live.sampling_lab.labels import stage_titles, translated_note
 from pages.stages.generation.runs import SELECTED
 from pages.stages.sampling import knobs
 
@@ -51,6 +54,7 @@ def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
     )
     _facts(node, result, position)
     if not run.running:
+        _stages(run, node, result, order)
         _actions(run, node, result)
 
 
@@ -90,8 +94,51 @@ def _facts(node: Node | None, result: Reshaped, position: int) -> None:
         st.caption(_("1 candidate: the seed has no effect."))
 
 
+def _stages(run: GenerationRun, node: Node | None, result: Reshaped, order: list[int]) -> None:
+    """Tell what each stage did to the distribution, and the state of those that carry one from token to token."""
+    if not result.steps:
+        return
+    titles, rows = stage_titles(), []
+    before, after = states(result), states(result, node.token_id) if node is not None else {}
+    for step in result.steps:
+        row = {
+            _("stage"): titles[step.name],
+            _("settings"): ", ".join(f"{name} {value}" for name, value in step.settings.items()),
+            _("candidates"): f"{step.kept:,}",
+            _("removed"): fmt_probability(step.removed_mass) if step.kept < len(step.before) else "",
+            _("remark"): translated_note(step.note),
+        }
+        if before:
+            row[_("state before")], row[_("state after")] = before.get(step.name, ""), after.get(step.name, "")
+        rows.append(row)
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="generation.stages_of_token")
+    if before:
+        with st.expander(_("The state after each possible token")):
+            possible = [token_id for token_id in order if result.probs[token_id] > 0]
+            following = [states(result, token_id) for token_id in possible]
+            columns = {
+                _("token"): [_label(run, token_id) for token_id in possible],
+                _("probability"): [fmt_probability(float(result.probs[token_id])) for token_id in possible],
+                **{titles[name]: [each[name] for each in following] for name in before},
+            }
+            st.dataframe(pd.DataFrame(columns), hide_index=True, key="generation.next_states")
+
+
+def states(result: Reshaped, token_id: int | None = None) -> dict[str, str]:
+    """Return what stages such as mirostat carry into a token, or, with its id, out of it, by the stage's name."""
+    carried = result.state if token_id is None else result.next_state(token_id)
+    found = {}
+    for step in result.steps:
+        if (start := registry.get(step.name).start) is not None:
+            value = carried.get(step.name, start(result.settings))
+            numbers = value if isinstance(value, tuple) else (value,)
+            found[step.name] = ", ".join(f"{number:.4f}" for number in numbers)
+    return found
+
+
 def _actions(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
     parent = run.node if node is None else node.parent
+    assert parent is not None  # the root is not chosen
     present = None if node is None else node.token_id
     order = [i for i in distribution.top(result.start.dense(), MAX_CANDIDATES).ids.tolist() if i != present]
     removed, gone = result.removed_by >= 0, _("removed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,8 +16,7 @@ from lmcore.generation.continuations import Continuation, Continuations, continu
 from pages.common import page, widgets
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.generation.curves import measures
-from pages.stages.generation import chosen, jobs, stops
-from pages.stages.generation.controls import top_k_control
+from pages.stages.generation import chosen, jobs, stages, stops
 from pages.stages.sampling import knobs
 
 CODE = """
@@ -84,20 +84,22 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
 
 
 def _settings(lm: LanguageModel) -> tuple[SamplingSettings, SamplingSettings]:
+    size = lm.config.vocab_size
     knobs.remember()
     st.markdown(_("**First settings**"))
-    widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
-    top_k_control("top_k", "top-k", lm.config.vocab_size)
-    widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
+    stages.common(size)
+    stages.others(size)
+    stages.rules(size)
     st.markdown(_("**Second settings**"))
     temperature = widgets.slider("many.temperature", _("Temperature") + " 2", 0.0, 2.0, 0.5, step=0.05)
-    top_k = top_k_control("many.top_k", "top-k 2", lm.config.vocab_size)
+    top_k = stages.top_k("many.top_k", "top-k 2", size)
     top_p = widgets.slider("many.top_p", "top-p 2", 0.0, 1.0, 1.0, step=0.01)
     seed = widgets.number(
         "seed", _("Seed"), 0, 2**32 - 1, 0, help=_("The seed of the first text. Each further text uses the next seed.")
     )
-    first = replace(knobs.settings(lm.config.vocab_size), seed=seed)
-    return first, replace(first, temperature=temperature, top_k=top_k, top_p=top_p)
+    first = replace(knobs.settings(size), seed=seed)
+    changed: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    return first, replace(first, **changed)
 
 
 def _both(

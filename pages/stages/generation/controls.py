@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
 from dataclasses import replace
 
 import streamlit as st
@@ -11,8 +9,8 @@ import streamlit as st
 from lmcore import LanguageModel
 from lmcore.generation.run import GenerationRun
 from pages.common import link, widgets
-from pages.common.text import _, markdown_literal, visible
-from pages.stages.generation import stops
+from pages.common.text import _, visible
+from pages.stages.generation import stages, stops
 from pages.stages.sampling import knobs
 
 PRESETS = {
@@ -22,7 +20,7 @@ PRESETS = {
 }
 PACES = [2, 5, 10, 30, 0]  # tokens per second; 0 is as fast as it goes
 MAX_SEED = 2**32 - 1
-SET = ("temperature", "top_k", "top_p", "seed", "max_new_tokens", "stop_strings", "stop_ids", "pace", "kv_cache")
+SET = ("seed", "max_new_tokens", "stop_strings", "stop_ids", "pace", "kv_cache")
 _NAMED = 8  # end tokens that a help text names
 
 
@@ -32,11 +30,14 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     Returns:
         What the tokens' colour means, and how many tokens are drawn as bars.
     """
-    knobs.remember()  # the sampling page has more of them, and they hold here too
+    size = lm.config.vocab_size
+    knobs.remember()  # those of the sampling page: they hold here too
     presets = st.container()  # drawn last: it shows which preset the values below are
-    temperature = widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
-    top_k = top_k_control("top_k", "top-k", lm.config.vocab_size)
-    top_p = widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
+    values = stages.common(size)
+    with presets:
+        _presets({name: values[name] for name in PRESETS["plain"]})
+    stages.others(size)
+    stages.rules(size)
     widgets.number(
         "seed",
         _("Seed"),
@@ -45,13 +46,7 @@ def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
         0,
         help=_("The n-th token is drawn with the n-th number of the seed's sequence."),
     )
-    with presets:
-        _presets({"temperature": temperature, "top_k": top_k, "top_p": top_p})
     apply(lm, run)
-    others = {name: value for name, value in knobs.given(run.settings).items() if name not in PRESETS["plain"]}
-    if others:
-        named = ", ".join(f"{name} {value}" for name, value in others.items())
-        st.caption(_("From the sampling page: {knobs}").format(knobs=markdown_literal(named).replace("␣", " ")))
     with st.expander(_("Running and drawing")):
         return _running(lm, run)
 
@@ -62,6 +57,7 @@ def apply(lm: LanguageModel, run: GenerationRun) -> None:
     Buttons call it too, for a control may have been moved after the page last ran.
     """
     link.take_over(*SET)
+    stages.take_over()
     state = st.session_state
     run.settings = replace(knobs.settings(lm.config.vocab_size), seed=state["seed"])
     if all(name in state for name in SET):  # else the page is drawn for the first time, and those below are to come
@@ -70,42 +66,6 @@ def apply(lm: LanguageModel, run: GenerationRun) -> None:
         run.stop_ids = _stop_ids(lm, state["stop_ids"])
         run.tokens_per_second = state["pace"]
         run.use_cache = state["kv_cache"]
-
-
-def top_k_control(key: str, label: str, vocab_size: int, help: str | None = None) -> int:
-    """Show a slider on the lab's scale and a field for any number, and return k; 0 is off."""
-    stops_ = _k_stops(vocab_size)
-    slide, field = st.columns([3, 2], vertical_alignment="bottom")
-    with field:
-        k = widgets.number(key, label.replace("top-k", "k"), 0, vocab_size, 0, help=help or _("0 is off."))
-    place = f"{key}.place"
-    nearest = min(stops_, key=lambda stop: abs((stop or math.inf) - k) if k else stop)
-    if st.session_state.get(place) != nearest:
-        link.assign({place: nearest})
-    slide.select_slider(
-        label,
-        stops_,
-        key=link.widget_key(place),
-        format_func=lambda stop: f"{stop:,}" if stop else _("off"),
-        on_change=_take_place,
-        args=(key, place),
-    )
-    return k
-
-
-def _take_place(key: str, place: str) -> None:
-    link.take_over(place)
-    link.assign({key: st.session_state[place]})
-
-
-@functools.cache
-def _k_stops(vocab_size: int) -> tuple[int, ...]:
-    """Return 1, 2, 3 ... then ever larger steps up to the vocabulary, and off, as the lab's slider has them."""
-    found, k = [], 1
-    while k < vocab_size:
-        found.append(k)
-        k = max(k + 1, math.floor(k * 1.06 + 0.5))
-    return (*found, vocab_size, 0)
 
 
 def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+import pandas as pd
 import streamlit as st
 
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine
 from lmcore.engines.pieces import Sampler
-from lmcore.generation.engine_run import EngineRun
+from lmcore.generation.engine_run import EngineRun, ServedNode
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
-from pages.stages.generation import engine_branches, engine_line
+from pages.stages.generation import branches, engine_line, runs, stages
 from pages.stages.generation.buttons import buttons
-from pages.stages.generation.controls import MAX_SEED, PRESETS, top_k_control
+from pages.stages.generation.controls import MAX_SEED, PRESETS
 from pages.stages.tokenization.common import require_text
 
 _RUNS = "generation.engine.runs"  # (engine, its generation, prompt) -> run, the latest last
-MAX_RUNS = 12
 CODE = """
 from lmcore.engines.config import configured
 from lmcore.engines.engine import Engine
@@ -57,7 +58,12 @@ def show(engine: Engine) -> None:
     with right:
         _buttons(run, facts)
         engine_line.live(run)
-    engine_branches.show(run)
+    branches.show(run, len(run.prompt) if run.by_ids else None)
+    if (node := run.node).parent is not None:
+        st.subheader(_("The numbers"), anchor=False)
+        page.numbers_table(
+            engines.without_empty_ids(_table(node)), "engine-generation", {"P": "probability", "ln P": "logit"}
+        )
     sampler = run.sampler
     page.snippet(
         CODE.format(
@@ -77,27 +83,46 @@ def show(engine: Engine) -> None:
     )
 
 
+def _table(node: ServedNode) -> pd.DataFrame:
+    """Return one row per token of the text up to a node."""
+    path = node.path()
+    samplers = [step.settings for step in path]
+    return pd.DataFrame(
+        {
+            _("token after the prompt"): range(1, len(path) + 1),
+            "id": pd.array([step.token_id for step in path], dtype="Int64"),
+            _("token"): [branches.label(step) for step in path],
+            "P": [math.nan if step.log_prob is None else math.exp(step.log_prob) for step in path],
+            "ln P": [math.nan if step.log_prob is None else step.log_prob for step in path],
+            _("rank"): pd.array([step.rank for step in path], dtype="Int64"),
+            _("by hand"): [step.by_hand for step in path],
+            "temperature": [None if sampler is None else sampler.temperature for sampler in samplers],
+            "top_k": pd.array([None if sampler is None else sampler.top_k for sampler in samplers], dtype="Int64"),
+            "top_p": [None if sampler is None else sampler.top_p for sampler in samplers],
+            "seed": pd.array([None if sampler is None else sampler.seed for sampler in samplers], dtype="Int64"),
+        }
+    )
+
+
 def current(engine: Engine, text: str) -> EngineRun:
     """Return the run of this prompt and engine: a new one, or the one the reader left."""
-    runs: dict[tuple[str, int, str], EngineRun] = st.session_state.setdefault(_RUNS, {})
+    known: dict[tuple[str, int, str], EngineRun] = st.session_state.setdefault(_RUNS, {})
     key = (engine.name, engine.generation, text)
-    if key not in runs:
-        runs[key] = engines.ask(engine, ("run", text, id(runs)), lambda: EngineRun(engine, text))
-    for other, run in runs.items():
+    for other, run in known.items():
         if other != key:
             run.stop()
-    runs[key] = runs.pop(key)
-    for old in list(runs)[:-1]:
-        if not runs[old].tree.root.children or len(runs) > MAX_RUNS:
-            del runs[old]
-    return runs[key]
+
+    def make() -> EngineRun:
+        return engines.ask(engine, ("run", text, id(known)), lambda: EngineRun(engine, text))
+
+    return runs.latest(_RUNS, key, make)
 
 
 def _controls(run: EngineRun, facts: Capabilities) -> None:
     size = facts.vocab_size or 1000
     widgets.slider("temperature", _("Temperature"), 0.0, 2.0, 1.0, step=0.05, help=_("0 is greedy."))
     if facts.has("top_k"):
-        top_k_control("top_k", "top-k", size)
+        stages.top_k("top_k", "top-k", size)
     widgets.slider("top_p", "top-p", 0.0, 1.0, 1.0, step=0.01, help=_("1 is off; 0 keeps one token."))
     widgets.number("seed", _("Seed"), 0, MAX_SEED, 0, help=_("The seed of the server's generator."))
     widgets.slider("max_new_tokens", _("New tokens at most"), 1, 200, 50)
@@ -128,7 +153,7 @@ def _buttons(run: EngineRun, facts: Capabilities) -> None:
     """Draw what moves the generation."""
 
     def act(action: Callable[[], object]) -> None:
-        st.session_state[engine_line.SELECTED] = None
+        st.session_state[runs.SELECTED] = None
         run.error = None
         _apply(run, facts)
         action()

@@ -8,17 +8,17 @@ import weakref
 
 import streamlit as st
 
-from lmcore.engines.candidates import Candidate
+from lmcore.engines.candidates import Candidate, Candidates
 from lmcore.engines.errors import EngineError
-from lmcore.engines.pieces import Piece
 from lmcore.generation.engine_run import EngineRun, ServedNode
 from pages.common import engines
-from pages.common.text import _, in_bits, markdown_literal, readable, visible
+from pages.common.text import _, in_bits, markdown_literal, readable
 from pages.figures.theme import fmt_probability
-from pages.live.generated_text import TextToken, generated_text
-from pages.stages.generation.line import FULL_COLOUR_BITS, REFRESH
+from pages.live.generated_text import Kind, TextToken, generated_text
+from pages.stages.generation.branches import label
+from pages.stages.generation.line import FULL_COLOUR_BITS, REFRESH, selected_in, status
+from pages.stages.generation.runs import SELECTED
 
-SELECTED = "generation.engine.selected"  # the node whose candidates are shown; None for the latest
 SHOWN = 10  # candidates that can be taken
 LOOKS_PER_SECOND = 20  # at most, of all sessions together
 _PRESENT = 60.0  # seconds since its page was drawn in which a run counts as looked at
@@ -39,14 +39,6 @@ def _pause(run: EngineRun) -> float:
     return max(REFRESH, present / LOOKS_PER_SECOND)
 
 
-def token_label(node: ServedNode) -> str:
-    """Return a token's text, or what stands for one that is no whole character by itself."""
-    assert node.piece is not None
-    if node.piece.text:
-        return visible(node.piece.text)
-    return "⟨…⟩" if node.piece.token_id is None else f"⟨{node.piece.token_id}⟩"
-
-
 def _draw(run: EngineRun, was_running: bool) -> None:
     running = run.running
     _looked_at[run] = time.monotonic()
@@ -55,7 +47,7 @@ def _draw(run: EngineRun, was_running: bool) -> None:
     tokens = [TextToken(run.prompt_text.encode("utf-8", "surrogatepass"), _("prompt"), kind="prompt")]
     hint = _("P {p}, rank {rank}, {bits}")
     tokens += [_token(step, step.depth > node.depth, hint) for step in path]
-    selected = _selected(run, path)
+    selected = selected_in(run, path, may_be_next=False)
     generated_text(
         tokens,
         key="generation.engine.text",
@@ -63,7 +55,9 @@ def _draw(run: EngineRun, was_running: bool) -> None:
         selected=None if selected is None else selected.depth,
         on_select=lambda index: st.session_state.update({SELECTED: path[index - 1] if index else None}),
     )
-    _status(run, running)
+    status(run, running)
+    if isinstance(run.error, EngineError):
+        engines.say(run.engine, run.error)
     st.code(readable(run.prompt_text + run.text(node)), language=None, wrap_lines=True)
     if was_running and not running:
         st.rerun()  # the buttons and the branches have to know
@@ -71,56 +65,32 @@ def _draw(run: EngineRun, was_running: bool) -> None:
         _candidates(run, selected)
 
 
-def _selected(run: EngineRun, path: list[ServedNode]) -> ServedNode | None:
-    wanted = st.session_state.get(SELECTED)
-    if wanted in path:
-        return wanted
-    return run.node if run.node.parent is not None else path[0] if path else None
-
-
 def _token(step: ServedNode, ahead: bool, hint: str) -> TextToken:
-    assert step.piece is not None
-    kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
-    label = token_label(step).encode()
-    if step.piece.log_prob is None:
-        return TextToken(label, "?", 0.0, _("its probability is not returned"), kind)
-    bits = -step.piece.log_prob / math.log(2)
-    found = step.piece.rank
-    rank = f"{found:,}" if found else _("rank above {n}").format(n=len(step.piece.among))
-    told = hint.format(p=fmt_probability(math.exp(step.piece.log_prob)), rank=rank, bits=in_bits(bits))
-    return TextToken(label, f"{bits:.1f}", min(max(bits / FULL_COLOUR_BITS, 0.0), 1.0), told, kind)
-
-
-def _status(run: EngineRun, running: bool) -> None:
-    count = _("{n} of at most {limit} new tokens.").format(n=run.node.depth, limit=run.max_new_tokens)
-    ends = {
-        "text ended": _("The server ended the text here."),
-        "max_new_tokens": _("The limit of new tokens is reached. Raise it to continue."),
-        "": _("Running …") if running else "",
-    }
-    if run.tip is not run.node and not running:
-        st.caption(count + " " + _("What follows the current position is kept, in grey."))
-    else:
-        st.caption(count + " " + ends[run.end])
-    if run.error is not None:
-        engines.say(run.engine, run.error)
+    kind: Kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
+    shown = label(step).encode()
+    if step.log_prob is None:
+        return TextToken(shown, "?", 0.0, _("its probability is not returned"), kind)
+    bits = -step.log_prob / math.log(2)
+    found = step.rank
+    rank = f"{found:,}" if found else _("rank above {n}").format(n=len(step.among))
+    told = hint.format(p=fmt_probability(math.exp(step.log_prob)), rank=rank, bits=in_bits(bits))
+    return TextToken(shown, f"{bits:.1f}", min(max(bits / FULL_COLOUR_BITS, 0.0), 1.0), told, kind)
 
 
 def _candidates(run: EngineRun, selected: ServedNode) -> None:
     """Show what the chosen token was drawn from, each to be taken instead."""
-    piece, parent = selected.piece, selected.parent
-    assert piece is not None and parent is not None
-    best = piece.among.best[:SHOWN]
+    among, parent = selected.among, selected.parent
+    best = among.best[:SHOWN]
     texts = _texts(run, best)
     st.markdown(
         _(
             "**Instead of** {token}: choose another token and continue from there. The probabilities are those "
             "of the unmodified model, at T = 1."
-        ).format(token=markdown_literal(token_label(selected)))
+        ).format(token=markdown_literal(label(selected)))
     )
     with st.container(horizontal=True):
         for number, (each, text) in enumerate(zip(best, texts, strict=True)):
-            came = each.name == (piece.text if piece.token_id is None else piece.token_id)
+            came = each.name == (selected.text if selected.token_id is None else selected.token_id)
             shown = markdown_literal(text) if text and "\ufffd" not in text else f"⟨{each.token_id or '…'}⟩"
             st.button(
                 f"{shown} {fmt_probability(math.exp(each.log_prob))}",
@@ -128,19 +98,17 @@ def _candidates(run: EngineRun, selected: ServedNode) -> None:
                 icon=":material/check:" if came else None,
                 disabled=not run.can_take(each),
                 on_click=_take,
-                args=(run, parent, each, piece),
+                args=(run, parent, each, among),
             )
-    if piece.among.merged:
+    if among.merged:
         st.caption(
-            _("{n} of the {asked} requested have the same text as others.").format(
-                n=piece.among.merged, asked=piece.among.asked
-            )
+            _("{n} of the {asked} requested have the same text as others.").format(n=among.merged, asked=among.asked)
         )
 
 
-def _take(run: EngineRun, parent: ServedNode, candidate: Candidate, piece: Piece) -> None:
+def _take(run: EngineRun, parent: ServedNode, candidate: Candidate, among: Candidates) -> None:
     try:
-        run.take(parent, candidate, piece.among)
+        run.take(parent, candidate, among)
     except EngineError as error:
         run.error = error
     st.session_state[SELECTED] = None

@@ -38,6 +38,10 @@ def start(name: str, question: Question, work: Callable[[], Iterator[Any]]) -> W
     return job
 
 
+def _begin(name: str, question: Question, work: Callable[[], Iterator[Any]]) -> None:
+    start(name, question, work)
+
+
 def button(name: str, question: Question, label: str, work: Callable[[], Iterator[Any]], *, at_once: bool) -> None:
     """Show the button that begins the work, or stops it.
 
@@ -60,7 +64,7 @@ def button(name: str, question: Question, label: str, work: Callable[[], Iterato
         key=f"generation.{name}.start",
         icon=":material/play_arrow:",
         type="secondary" if job is not None else "primary",
-        on_click=start,
+        on_click=_begin,
         args=(name, question, work),
         width="stretch",
     )

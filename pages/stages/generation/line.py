@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import streamlit as st
 
 from lmcore import Encoding, TextStream
 from lmcore.generation.repetition import repeated_tail
 from lmcore.generation.run import GenerationRun
+from lmcore.generation.text_run import TextRun
 from lmcore.generation.tree import Node
 from pages.common import page
 from pages.common.text import _, in_bits, markdown_literal, readable
 from pages.figures.theme import fmt_probability
-from pages.live.generated_text import TextToken, generated_text
+from pages.live.generated_text import Kind, TextToken, generated_text
 from pages.stages.generation import chosen
 from pages.stages.generation.runs import SELECTED
 
@@ -41,7 +43,7 @@ def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, was_run
     at_end = len(prompt.ids) + len(path)
     if can_grow and node is run.tip:
         tokens.append(TextToken(b"", _("next"), hint=_("not drawn yet: look at its distribution"), kind="next"))
-    selected = _selected(run, path)
+    selected = selected_in(run, path)
     generated_text(
         tokens,
         key="generation.text",
@@ -57,17 +59,17 @@ def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, was_run
     if was_running and not running:
         st.rerun()  # the buttons, the branches and the table have to know
     chosen.show(run, selected, top_n)
-    _status(run, running)
+    status(run, running)
     _plain_text(run, prompt, drawn)
     _repetition(drawn)
 
 
-def _selected(run: GenerationRun, path: list[Node]) -> Node | None:
-    """Return the node whose distribution is shown; None for the token that comes next."""
+def selected_in(run: TextRun[Any], path: list[Any], may_be_next: bool = True) -> Any:
+    """Return the node whose distribution is shown; None for the token that comes next, or where there is none."""
     wanted = st.session_state.get(SELECTED)
     if wanted in path:
         return wanted
-    if wanted == "next" and not run.end and not run.running and run.node is run.tip:
+    if may_be_next and wanted == "next" and not run.end and not run.running and run.node is run.tip:
         return None
     return run.node if run.node.parent is not None else path[0] if path else None
 
@@ -86,27 +88,35 @@ def _token(step: Node, ahead: bool, colour: str, position: int) -> TextToken:
         rank=step.rank,
         bits=in_bits(bits),
     )
-    kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
+    kind: Kind = "ahead" if ahead else "taken" if step.by_hand else "drawn"
     return TextToken(step.token, caption, min(max(strength, 0.0), 1.0), hint, kind)
 
 
-def _status(run: GenerationRun, running: bool) -> None:
+def status(run: TextRun[Any], running: bool) -> None:
+    """Say how far the text is, and why it ends."""
     count = _("{n} of at most {limit} new tokens.").format(n=run.node.depth, limit=run.max_new_tokens)
-    ends = {
-        "stop token": _("The text has ended: {token} was drawn.").format(token=markdown_literal(run.node.token)),
-        "stop string": _("The text has ended at the stop string {text}. It is kept.").format(
-            text=markdown_literal(run.stop_match.text if run.stop_match else "")
-        ),
-        "context full": _("The context is full: the model cannot see more than {n} tokens.").format(
-            n=run.tree.lm.config.context_length
-        ),
-        "max_new_tokens": _("The limit of new tokens is reached. Raise it to continue."),
-        "": _("Running …") if running else "",
-    }
     if run.tip is not run.node and not running:
         st.caption(count + " " + _("What follows the current position is kept, in grey."))
     else:
-        st.caption(count + " " + ends[run.end])
+        st.caption(count + " " + (_("Running …") if running and not run.end else _why(run)))
+
+
+def _why(run: TextRun[Any]) -> str:
+    """Return why the text ends, in a sentence; "" where it does not."""
+    match run.end:
+        case "stop token":
+            return _("The text has ended: {token} was drawn.").format(token=markdown_literal(run.node.token))
+        case "stop string":
+            stop = run.stop_match.text if isinstance(run, GenerationRun) and run.stop_match else ""
+            return _("The text has ended at the stop string {text}. It is kept.").format(text=markdown_literal(stop))
+        case "context full":
+            size = run.tree.lm.config.context_length if isinstance(run, GenerationRun) else 0
+            return _("The context is full: the model cannot see more than {n} tokens.").format(n=size)
+        case "text ended":
+            return _("The server ended the text here.")
+        case "max_new_tokens":
+            return _("The limit of new tokens is reached. Raise it to continue.")
+    return ""
 
 
 def _plain_text(run: GenerationRun, prompt: Encoding, drawn: list[Node]) -> None:

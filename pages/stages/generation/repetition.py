@@ -92,18 +92,18 @@ def show(lm: LanguageModel, prompt: Encoding) -> None:
 
 def _draw(prompt: Encoding, found: Circling, everything: bool) -> None:
     _sentence(found, everything)
-    labels = [visible(token) for token in found.tokens]
-    spans = found.loop.spans(len(found.ids)) if found.loop else []
+    loop, labels = found.loop, [visible(token) for token in found.tokens]
+    spans = loop.spans(len(found.ids)) if loop else []
     along, by_round = st.columns([3, 2]) if spans else (st.container(), None)
     with along:
         _along(found, labels, spans)
     rounds = found.round_probs()
-    if by_round is not None:
+    if by_round is not None and loop is not None:
         with by_round:
             page.figure(
                 against_length(
                     list(range(1, len(rounds) + 1)),
-                    {_("geometric mean"): [100 * p ** (1 / found.loop.period) for p in rounds]},
+                    {_("geometric mean"): [100 * p ** (1 / loop.period) for p in rounds]},
                     x_title=_("round"),
                     y_title=_("probability of a token (%)"),
                     unit="%",
@@ -158,9 +158,8 @@ def _text(prompt: Encoding, found: Circling) -> None:
 
 
 def _tables(found: Circling, labels: list[str]) -> None:
-    rounds = found.round_probs()
-    if rounds:
-        loop = found.loop
+    rounds, loop = found.round_probs(), found.loop
+    if loop is not None and rounds:
         st.subheader(_("Round by round"), anchor=False)
         columns = {
             _("round"): list(range(1, len(rounds) + 1)),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
 import streamlit as st
 
 from lmcore import Encoding, LanguageModel
 from lmcore.generation.run import GenerationRun
+from lmcore.generation.text_run import TextRun
 from pages.common import session
 from pages.stages.generation import stops
 
@@ -15,20 +19,34 @@ SELECTED = "generation.selected"  # the node whose distribution is shown, "next"
 MAX_RUNS = 12
 
 Key = tuple[str, str]
+Run = TypeVar("Run", bound=TextRun[Any])
 
 
 def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
     """Return the run of this prompt and model: a new one, or the one the reader left."""
-    runs: dict[Key, GenerationRun] = st.session_state.setdefault(_RUNS, {})
     key = (lm.name, prompt.text)
     if st.session_state.get(_CURRENT) != key:
-        for run in runs.values():
+        for run in st.session_state.get(_RUNS, {}).values():
             run.rest()
         st.session_state[_CURRENT] = key
         st.session_state[SELECTED] = None
-    if key not in runs:
-        runs[key] = GenerationRun(lm, prompt.ids, stops.default_ids(lm), session.forward_lock(), session.kept())
-    runs[key] = runs.pop(key)
+
+    def make() -> GenerationRun:
+        return GenerationRun(lm, prompt.ids, stops.default_ids(lm), session.forward_lock(), session.kept())
+
+    return latest(_RUNS, key, make)
+
+
+def latest(place: str, key: Hashable, make: Callable[[], Run]) -> Run:
+    """Return the run under a key, made where there is none, and forget those that hold nothing or are too many.
+
+    Args:
+        place: where the session has the runs, by key, the latest last.
+        key: all that a run is of.
+        make: makes it.
+    """
+    runs: dict[Hashable, Run] = st.session_state.setdefault(place, {})
+    runs[key] = runs.pop(key) if key in runs else make()
     for old in list(runs)[:-1]:
         if not runs[old].tree.root.children or len(runs) > MAX_RUNS:
             del runs[old]

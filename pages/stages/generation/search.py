@@ -139,6 +139,7 @@ def _verdict(lm: LanguageModel, found: Searches) -> None:
 
 def _proof(lm: LanguageModel, found: Searches) -> None:
     state = found.exhaustive
+    assert state is not None
     sentences = f"{lm.config.vocab_size:,}" + str(found.n_tokens).translate(_SUPERSCRIPT)
     if not state.done:
         st.caption(

@@ -13,11 +13,12 @@ from lmcore import Encoding, LanguageModel, SamplingSettings
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
 from pages.common import page
-from pages.common.text import _, visible
+from pages.common.text import _, markdown_literal, ngettext, visible
 from pages.stages.generation import branches, controls, files, line, runs, stops
 from pages.stages.generation.buttons import buttons
 from pages.stages.sampling import knobs
 
+SHOWN = ("temperature", "top_k", "top_p")  # settings that have a column of their own in the table
 CODE = """
 import lmcore
 
@@ -51,7 +52,8 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
         files.opening()
         _buttons(lm, run)
         line.live(run, prompt, colour, top_n)
-    branches.show(run)
+    branches.show(run, len(prompt.ids))
+    _earlier()
     files.show(run, prompt)
     if run.node.parent is not None:
         st.subheader(_("The numbers"), anchor=False)
@@ -67,6 +69,25 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
             },
         )
     page.snippet(_code(lm, prompt, run))
+
+
+def _earlier() -> None:
+    """Offer the runs of other prompts."""
+    others = runs.earlier()
+    if others:
+        st.subheader(_("Earlier generations"), anchor=False)
+    for number, (key, other) in enumerate(others):
+        n = other.tip.depth
+        st.button(
+            ngettext("{prompt} ({model}): {n} token", "{prompt} ({model}): {n} tokens", n).format(
+                prompt=markdown_literal(key[1][:40]), model=key[0], n=n
+            ),
+            key=f"generation.earlier.{number}",
+            icon=":material/undo:",
+            help=_("Restore"),
+            on_click=runs.bring_back,
+            args=(key,),
+        )
 
 
 def _code(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> str:
@@ -136,7 +157,9 @@ def _buttons(lm: LanguageModel, run: GenerationRun) -> None:
 def _table(run: GenerationRun) -> pd.DataFrame:
     """Return one row a token of the text in view."""
     path = run.tree.path(run.node)
-    settings = [step.settings for step in path]
+    settings = [step.settings for step in path if step.settings is not None]
+    given = [knobs.given(each) for each in settings]
+    others = [", ".join(f"{name} {value}" for name, value in each.items() if name not in SHOWN) for each in given]
     return pd.DataFrame(
         {
             _("position"): [len(run.tree.prompt_ids) + index for index in range(len(path))],
@@ -151,6 +174,7 @@ def _table(run: GenerationRun) -> pd.DataFrame:
             "temperature": [s.temperature for s in settings],
             "top_k": [s.top_k or 0 for s in settings],
             "top_p": [s.top_p for s in settings],
+            **({_("other settings"): others} if any(others) else {}),
             "seed": [s.seed for s in settings],
         }
     )

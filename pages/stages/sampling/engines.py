@@ -32,7 +32,8 @@ def show(source: Source, here: Reshaped) -> None:
     )
     results: dict[str, Reshaped | str] = {name: reshape_as(name, source, here.settings, own) for name in PRESETS}
     st.table(_overview(results, here))
-    names = [name for name, result in results.items() if isinstance(result, Reshaped)]
+    reshaped = {name: result for name, result in results.items() if isinstance(result, Reshaped)}
+    names = list(reshaped)
     if len(names) < 2:
         return
     left, right = st.columns(2)
@@ -42,7 +43,7 @@ def show(source: Source, here: Reshaped) -> None:
     with right:
         usual = "llama.cpp" if "llama.cpp" in names else names[1]
         second = widgets.select("engine_b", _("with"), names, usual, format_func=titles.__getitem__)
-    _compare(source, results[first], results[second], titles[first], titles[second])
+    _compare(source, reshaped[first], reshaped[second], titles[first], titles[second])
 
 
 def reshape_as(name: str, source: Source, settings: SamplingSettings, own_defaults: bool) -> Reshaped | str:
@@ -53,7 +54,7 @@ def reshape_as(name: str, source: Source, settings: SamplingSettings, own_defaul
     if not own_defaults:
         given = {**dict.fromkeys(PRESETS[name].defaults), **given}
     try:
-        chosen = preset(name, **given)
+        chosen = preset(name, **given)  # type: ignore[operator]  # which mypy takes for the module of its name
     except Refused as refused:
         return _("refuses {field} {value}").format(field=refused.field, value=f"{refused.value:g}")
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -59,7 +60,7 @@ def remember() -> None:
     for name in numbers():
         # What is rarely used is in the address only while it is not off.
         default = off(name) if name in COMMON else None
-        _remember_checked(_key(name), default, lambda text, name=name: _number(name, text))
+        _remember_checked(_key(name), default, functools.partial(_number, name))
     _remember_checked("logit_bias", "", lambda text: bias_text(bias_of(text)))
     _remember_checked("order", None, lambda text: _order(text.split(","), st.session_state["engine"]))
     _remember_checked("against", "", lambda text: text and _engine(text))
@@ -75,6 +76,16 @@ def value(name: str) -> Any:
     return off(name) if kept is None else kept
 
 
+def put(name: str, given: Any) -> bool:
+    """Set a knob, as a callback of a widget; return whether its stage takes what was given."""
+    try:
+        kept = bias_text(bias_of(given)) if name == "logit_bias" else _kept(name, _number(name, given))
+    except (ValueError, OverflowError):
+        return False
+    st.session_state[_key(name)] = kept
+    return True
+
+
 def settings(vocab_size: int) -> SamplingSettings:
     """Return the session's knobs as settings for a vocabulary, under the chosen engine's rules.
 
@@ -84,7 +95,7 @@ def settings(vocab_size: int) -> SamplingSettings:
     engine = st.session_state["engine"]
     values = _values(vocab_size)
     if engine != engines.OWN and refusal(vocab_size) is None:
-        return preset(engine, **values)
+        return preset(engine, **values)  # type: ignore[operator]  # which mypy takes for the module of its name
     values["penalty_last_n"] = values["penalty_last_n"] or None  # lmcore's own window of 0, on a page, is all
     return SamplingSettings(**values)
 
@@ -95,7 +106,7 @@ def refusal(vocab_size: int) -> str | None:
     if engine == engines.OWN:
         return None
     try:
-        preset(engine, **_values(vocab_size))
+        preset(engine, **_values(vocab_size))  # type: ignore[operator]  # which mypy takes for the module of its name
     except Refused as refused:
         names = {field.name: stage_titles()[stage.name] for stage in all_stages() for field in stage.fields}
         return _("{engine} refuses {stage} {value}: it takes {allowed}.").format(

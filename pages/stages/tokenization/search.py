@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,6 +18,7 @@ from lmcore.tokenizer.vocabulary_index import (
     SIGNS,
     SPACES,
     SPECIAL,
+    How,
     VocabularyIndex,
 )
 from pages.common import link, page, widgets
@@ -82,7 +85,7 @@ def _search(lm: LanguageModel, index: VocabularyIndex, picture: DeltaGenerator) 
         if kind == "id":
             found = [int(query)] if 0 <= int(query) < len(index.tokens) else []
         else:
-            found = index.search(wanted, how)
+            found = index.search(wanted, cast(How, how))
     except ValueError:
         st.info(
             _("This is not an id. Enter a whole number from 0 to {last:,}.").format(last=len(index.tokens) - 1)

@@ -17,7 +17,7 @@ def test_a_branch_is_named_pruned_and_put_back() -> None:
     other = next(i for i in range(300, 400) if i != run_.tree.path(end)[3].token_id)
     run_.take(run_.tree.path(end)[2], other)
     clean(app.run())
-    frame = app.dataframe[0].value
+    frame = next(each.value for each in app.dataframe if "tokens of its own" in each.value)
     assert frame["tokens"].tolist() == [4, 12] and frame["tokens of its own"].tolist() == [1, 9]
     own = [sum(node.log_prob for node in run_.tree.path(leaf)) for leaf in (run_.node, end)]
     assert frame["ln P"].tolist() == pytest.approx(own)
