@@ -97,8 +97,10 @@ class Screen:
     def misses(self, size: Size, page: str) -> list[str]:
         """Return what is not where it has to be; nothing when all is."""
         found = []
+        if page in WITHOUT_PICTURE:
+            return []
         if self.picture is None:
-            return [] if page in WITHOUT_PICTURE else ["no picture"]
+            return ["no picture"]
         top, bottom = self.picture
         if size is PHONE:
             if top > BEGINS_BY:

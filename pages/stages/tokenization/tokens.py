@@ -26,7 +26,6 @@ def show(lm: LanguageModel) -> None:
     """Draw the view."""
     text = require_text()
     found = lm.tokenizer.encode(text)
-    _sizes(found)
     last = len(found) - 1
     position = link.remember("position", None, int)
     if position is not None and not 0 <= position <= last:
@@ -48,6 +47,7 @@ def show(lm: LanguageModel) -> None:
         on_select=lambda chosen: st.session_state.update(position=chosen),
     )
     _details(found, selected)
+    _sizes(found)
     follow(
         _("See the row of {token} (token {position}) in the embedding").format(
             token=markdown_literal(found.tokens[selected]), position=selected
