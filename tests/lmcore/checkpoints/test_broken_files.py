@@ -149,7 +149,12 @@ GGUF_CHANGES = {
     "a huge model": (lambda f, t: f.update({"llama.embedding_length": 2**31}), "has shape [282, 48]"),
     "a huge mlp": (lambda f, t: f.update({"llama.feed_forward_length": 2**32 - 1}), "changed.gguf"),
     "huge heads": (
-        lambda f, t: f.update({"llama.attention.key_length": 2**30, "llama.attention.value_length": 2**30}),
+        lambda f, t: f.update(
+            {
+                f"llama.{name}": 2**30
+                for name in ("attention.key_length", "attention.value_length", "rope.dimension_count")
+            }
+        ),
         "d_head = 1073741824",
     ),
     "a huge context": (lambda f, t: f.update({"llama.context_length": 2**31}), "context_length = 2,147,483,648"),
