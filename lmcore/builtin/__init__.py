@@ -1,4 +1,4 @@
-"""The models that ship with the project: one small world, learned by seven models that differ in one choice each."""
+"""The models that ship with the project: one small world, learned by eight models that differ in one choice each."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def configs() -> dict[str, ModelConfig]:
 
     The sinusoidal model also scales its token vectors by sqrt(d_model), as the 2017 paper does.
     The learned table ends where training did, at 128 positions; the others can be asked further.
+    The experts together have as many weights as the default's MLP; each token goes through a quarter of them.
     """
     default = ModelConfig(
         vocab_size=tokenizer().vocab_size, d_model=128, n_layers=4, n_heads=4, d_mlp=512, context_length=512
@@ -66,6 +67,7 @@ def configs() -> dict[str, ModelConfig]:
         f"{DEFAULT}-relative": replace(default, position_encoding="relative"),
         f"{DEFAULT}-none": replace(default, position_encoding="none"),
         f"{DEFAULT}-untied": replace(default, tie_embeddings=False),
+        f"{DEFAULT}-experts": replace(default, d_mlp=64, n_experts=8, n_experts_used=2),
     }
 
 

@@ -52,7 +52,8 @@ def available() -> tuple[AvailableModel, ...]:
         AvailableModel(
             name,
             f"{config.position_encoding}, {'tied' if config.tie_embeddings else 'untied'}, "
-            f"{config.n_layers} layers, d_model {config.d_model}",
+            f"{config.n_layers} layers, d_model {config.d_model}"
+            + (f", {config.n_experts} experts" if config.n_experts else ""),
         )
         for name, config in builtin.configs().items()
     ]

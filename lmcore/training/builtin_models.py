@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import safetensors.torch
 import torch
@@ -31,7 +32,7 @@ SEED = 20_26
 BATCH_SIZE = 16
 WINDOW = 128
 THREADS = 1
-STEPS = 3000
+STEPS, STEPS_OF_EXPERTS = 3000, 700
 SNAPSHOT_STEPS = (0, 10, 30, 60, 100, 150, 250, 400, 700, 1200, 2000, 3000)
 
 
@@ -47,7 +48,8 @@ def main() -> None:
         parser.error(f"{unknown[0]!r} is not a built-in model; choose from {', '.join(builtin.names())}.")
     arguments.output.mkdir(parents=True, exist_ok=True)
     for name in arguments.names or builtin.names():
-        make(name, arguments.steps or STEPS, arguments.output)
+        usual = STEPS if builtin.configs()[name].n_experts is None else STEPS_OF_EXPERTS
+        make(name, arguments.steps or usual, arguments.output)
 
 
 def make(name: str, steps: int, folder: Path) -> None:
@@ -60,10 +62,11 @@ def make(name: str, steps: int, folder: Path) -> None:
     model = Model(config)
     snapshots = {0: embedding_of(model)}
     started = time.perf_counter()
-    losses = []
+    losses, balances = [], []
     progress = tqdm(train(model, batches(SEED), settings), total=steps, desc=name, unit="step")
     for step in progress:
         losses.append(round(step.loss, 5))
+        balances.append(round(step.balance, 5))
         progress.set_postfix(loss=f"{step.loss:.3f}", refresh=False)
         if step.step + 1 in SNAPSHOT_STEPS:
             snapshots[step.step + 1] = embedding_of(model)
@@ -76,7 +79,7 @@ def make(name: str, steps: int, folder: Path) -> None:
         safetensors.torch.save_file(named, folder / f"{name}.snapshots.safetensors")
     # What ships is what is measured: the rounded weights, read back from the file.
     shipped = LanguageModel(name, build(config, read_weights(weights), weights.name), tokenizer)
-    record = {
+    record: dict[str, Any] = {
         "name": name,
         "config": config.to_dict(),
         "training": {
@@ -95,6 +98,9 @@ def make(name: str, steps: int, folder: Path) -> None:
         "held_out": held_out(shipped),
         "loss_curve": losses,
     }
+    if config.n_experts is not None:
+        record["training"]["balance_weight"] = settings.balance_weight
+        record["balance_curve"] = balances
     path = folder / f"{name}.json"
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(json.dumps(record["held_out"], indent=1))

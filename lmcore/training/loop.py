@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmcore.model import Model
+from lmcore.training.balance import Routing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,7 @@ class TrainingSettings:
         warmup_steps: steps over which the rate rises from 0.
         weight_decay: decoupled decay of all matrices (Loshchilov and Hutter 2019).
         max_gradient_norm: gradients longer than this are scaled down to it.
+        balance_weight: what the balance loss of a mixture of experts is multiplied by.
 
     Raises:
         ValueError: for a field out of its range, naming the field and the value.
@@ -33,6 +35,7 @@ class TrainingSettings:
     warmup_steps: int = 50
     weight_decay: float = 0.05
     max_gradient_norm: float = 1.0
+    balance_weight: float = 0.01
 
     def __post_init__(self) -> None:
         for name in ("steps", "warmup_steps"):
@@ -42,8 +45,9 @@ class TrainingSettings:
         for name in ("learning_rate", "max_gradient_norm"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be a finite number above 0, got {getattr(self, name)!r}.")
-        if not 0 <= self.weight_decay < math.inf:
-            raise ValueError(f"weight_decay must be a finite number of at least 0, got {self.weight_decay!r}.")
+        for name in ("weight_decay", "balance_weight"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be a finite number of at least 0, got {getattr(self, name)!r}.")
 
     def rate_at(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0.
@@ -60,13 +64,15 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """What one step did: its number from 0, the batch loss before it in nats per token, rate, gradient norm, tokens."""
+    """What one step did: its number from 0, the batch loss before it in nats per token, rate, gradient norm, tokens,
+    and the balance loss of the experts, 0 where there are none."""
 
     step: int
     loss: float
     learning_rate: float
     gradient_norm: float
     n_tokens: int
+    balance: float = 0.0
 
 
 def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
@@ -100,16 +106,17 @@ def train(model: Model, batches: Iterable[Tensor], settings: TrainingSettings) -
         batches: id batches [B, S + 1], one per step.
         settings: steps, learning rate and so on.
     """
-    optimizer = make_optimizer(model, settings)
+    optimizer, routing = make_optimizer(model, settings), Routing(model.config)
     for step, ids in zip(range(settings.steps), batches, strict=False):
         rate = settings.rate_at(step)
         for group in optimizer.param_groups:
             group["lr"] = rate
         # Only around the arithmetic: a generator must not leave a thread's grad mode changed between its steps.
         with torch.enable_grad():
-            loss = next_token_loss(model(ids[:, :-1]), ids)
+            loss = next_token_loss(model(ids[:, :-1], edits=routing.edits()), ids)
+            balance = routing.loss()
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            (loss + settings.balance_weight * balance).backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), settings.max_gradient_norm)
         optimizer.step()
-        yield TrainingStep(step, loss.item(), rate, norm.item(), ids[:, 1:].numel())
+        yield TrainingStep(step, loss.item(), rate, norm.item(), ids[:, 1:].numel(), balance.item())

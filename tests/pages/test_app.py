@@ -75,7 +75,7 @@ def walk_the_views(page: str, **parameters: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["gemma3", "gpt2", "llama"])
+@pytest.mark.parametrize("family", ["gemma3", "gpt_neox", "smollm3", "gpt_oss"])
 @pytest.mark.parametrize("page", PAGES)
 def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str, tmp_path, monkeypatch) -> None:
     write_folder(family, tmp_path / "tiny")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,12 +29,22 @@ def equations(chosen: Chosen) -> tuple[str, ...]:
     q, k = (rf"{rotate}({name})" if rotate else name for name in ("q", "k"))
     tall, wide = rf"[{length},\,{config.d_head}]", rf"[{config.d_head},\,{length}]"
     product = rf"\underset{{{tall}}}{{{q}}}\;\underset{{{wide}}}{{{k}^{{\top}}}}"
-    scores = rf"\underset{{[{length},\,{length}]}}{{s}} = \frac{{{product}}}{{\sqrt{{{config.d_head}}}}}{bias}"
+    scores = rf"\underset{{[{length},\,{length}]}}{{s}} = {_scaled(config, product)}{bias}"
     pattern = (
         rf"\underset{{[{length},\,{length}]}}{{\mathrm{{pattern}}}} = \mathrm{{softmax}}(\mathrm{{mask}}(s)) \\ "
         rf"\underset{{{tall}}}{{z}} = \mathrm{{pattern}}\;\underset{{{tall}}}{{v}}"
     )
     return (rf"\begin{{gathered}} {scores} \\ {pattern} \end{{gathered}}",)
+
+
+def _scaled(config: ModelConfig, product: str) -> str:
+    """Return a product as the model scales and caps it, in LaTeX."""
+    if config.attention_scale is None:
+        scaled = rf"\frac{{{product}}}{{\sqrt{{{config.d_head}}}}}"
+    else:
+        scaled = rf"{config.attention_scale:.4g}\cdot {product}"
+    cap = config.attention_softcap
+    return scaled if cap is None else rf"{cap:g}\tanh\!\left({scaled}\,/\,{cap:g}\right)"
 
 
 def patterns(chosen: Chosen, weights: np.ndarray) -> None:
@@ -92,7 +103,7 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
     kept = _keys_to_draw(step)
     labels = [chosen.labels[key] for key in kept]
     if len(kept) < len(step.weights):
-        rest = 1 - step.weights[kept].sum().item()
+        rest = (step.weights.sum() - step.weights[kept].sum()).item()
         st.caption(
             _(
                 "The {n} keys with the largest weights are drawn; the others together have {rest}. The table lists all."
@@ -117,6 +128,14 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
             "are masked (grey) and get weight 0. Softmax turns the scores into weights that sum to 1."
         )
     )
+    if step.sink is not None:
+        share = fmt_probability(max(1 - step.weights.sum().item(), 0.0))
+        st.caption(
+            _(
+                "This head has an attention sink with the score {score}. It takes {share} of the softmax and stands "
+                "for no token; the weights sum to the rest."
+            ).format(score=fmt_logit(step.sink), share=share)
+        )
     page.figure(
         figures.scores_to_weights(
             step.scores[kept].numpy(),
@@ -151,10 +170,13 @@ def one_query(chosen: Chosen, step: QueryAttention) -> None:
 
 def query_table(chosen: Chosen, step: QueryAttention) -> None:
     """Show the numbers of the chosen query's attention, a row a key."""
-    page.numbers_table(_table(step, chosen), "attention", {"weight": "probability", **_LOGITS})
+    numbers = ("q·k", _scaled_title(chosen.config), "bias", "score", "‖v‖", "weight·‖v‖")
+    page.numbers_table(_table(step, chosen), "attention", {"weight": "probability", **dict.fromkeys(numbers, "number")})
 
 
-_LOGITS = dict.fromkeys(("q·k", "q·k/√d_head", "bias", "score", "‖v‖", "weight·‖v‖"), "number")
+def _scaled_title(config: ModelConfig) -> str:
+    scaled = "q·k/√d_head" if config.attention_scale is None else f"{config.attention_scale:.4g}·q·k"
+    return scaled if config.attention_softcap is None else _("{scaled}, capped").format(scaled=scaled)
 
 
 def _table(step: QueryAttention, chosen: Chosen) -> pd.DataFrame:
@@ -162,7 +184,7 @@ def _table(step: QueryAttention, chosen: Chosen) -> pd.DataFrame:
         _("Key"): range(len(step.weights)),
         _("Token"): [visible(token) for token in chosen.found.tokens],
         "q·k": step.products.numpy(),
-        "q·k/√d_head": step.scaled.numpy(),
+        _scaled_title(chosen.config): step.scaled.numpy(),
     }
     if step.bias is not None:
         columns |= {"bias": step.bias.numpy(), "score": step.scores.numpy()}
@@ -176,13 +198,15 @@ def _table(step: QueryAttention, chosen: Chosen) -> pd.DataFrame:
 
 
 def _worked_equation(step: QueryAttention, chosen: Chosen) -> None:
-    key, query, d_head = int(step.weights.argmax()), chosen.position, chosen.config.d_head
+    key, query = int(step.weights.argmax()), chosen.position
     bias = "" if step.bias is None else f" + ({step.bias[key]:.3f})"
-    total = step.scores[step.visible].exp().sum().item()
+    total = step.scores[step.visible].exp().sum().item() + (0.0 if step.sink is None else math.exp(step.sink))
+    sink = "" if step.sink is None else rf" + e^{{{step.sink:.3f}}}"
+    symbols, numbers = rf"q_{{{query}}}\cdot k_{{{key}}}", f"{step.products[key]:.3f}"
     st.latex(
-        rf"\frac{{q_{{{query}}}\cdot k_{{{key}}}}}{{\sqrt{{{d_head}}}}}{'+b' if bias else ''} = "
-        rf"\frac{{{step.products[key]:.3f}}}{{{d_head**0.5:.3f}}}{bias} = {step.scores[key]:.3f},\qquad "
-        rf"\frac{{e^{{{step.scores[key]:.3f}}}}}{{\sum_{{j\le {query}}} e^{{s_j}}}} = "
+        rf"{_scaled(chosen.config, symbols)}{'+b' if bias else ''} = "
+        rf"{_scaled(chosen.config, numbers)}{bias} = {step.scores[key]:.3f},\qquad "
+        rf"\frac{{e^{{{step.scores[key]:.3f}}}}}{{\sum_{{j\le {query}}} e^{{s_j}}{sink}}} = "
         rf"\frac{{{step.scores[key].exp():.4g}}}{{{total:.4g}}} = {100 * step.weights[key]:.2f}\,\%"
     )
     shown = _("Position {query} gives its largest weight, {weight}, to position {key} (score {score}).")

@@ -46,15 +46,16 @@ def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view
             Node("resid_post", stream, choice=residual, selected=view == "residual"),
         ),
         attention=(
-            Node("attn_norm", stream, NORMS[config.norm]),
+            *((Node("attn_norm", stream, NORMS[config.norm]),) if config.pre_norm else ()),
             Node("attn", _heads_shape(config, length), _position_note(config), attention, view in OF_A_HEAD),
             Node("attn.out", stream, f"W_out [{config.d_model}, {config.n_heads * config.d_head}]"),
             *((Node("attn_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
         ),
         heads=[Node(str(index), choice=("head", index), selected=index == head) for index in range(config.n_heads)],
         mlp=(
-            Node("mlp_norm", stream, NORMS[config.norm]),
-            Node("mlp", f"[{length}, {config.d_mlp}]", mlp_name(config), mlp, view == "mlp"),
+            *((Node("mlp_norm", stream, NORMS[config.norm]),) if config.pre_norm else ()),
+            *_router(config, length, view),
+            Node("mlp", _units_shape(config, length), mlp_name(config), mlp, view == "mlp"),
             Node("mlp.out", stream, f"W_down [{config.d_model}, {config.d_mlp}]"),
             *((Node("mlp_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
         ),
@@ -85,10 +86,13 @@ def shape_line(config: ModelConfig, length: int, view: str) -> str:
         "residual": [("S", "d_model")] * 3,
         "mlp": [("S", "d_model"), ("S", "d_mlp"), ("S", "d_model")],
     }
+    if config.n_experts_used is not None:
+        size["n_used"] = config.n_experts_used
+        steps["mlp"][1] = ("S", "n_used", "d_mlp")
     names = {
-        "attention": ["attn_norm.out", "q", "pattern", "z", "joined z", "attn.out"],
+        "attention": ["attn_norm.out" if config.pre_norm else "resid_pre", "q", "pattern", "z", "joined z", "attn.out"],
         "residual": ["resid_pre", "resid_mid", "resid_post"],
-        "mlp": ["mlp_norm.out", "post", "mlp.out"],
+        "mlp": ["mlp_norm.out" if config.pre_norm else "resid_mid", "post", "mlp.out"],
     }[view]
     shapes = [[f"[{', '.join(shape)}]", f"[{', '.join(str(size[axis]) for axis in shape)}]"] for shape in steps[view]]
     columns = [[name, *pair] for name, pair in zip(names, shapes, strict=True)]
@@ -107,8 +111,25 @@ def mlp_name(config: ModelConfig) -> str:
     'SwiGLU'
     """
     if config.gated_mlp:
-        return {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "relu": "ReGLU"}[config.activation]
-    return {"silu": "SiLU", "gelu": "GELU", "gelu_tanh": "GELU", "relu": "ReLU"}[config.activation]
+        return {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "gelu_sigmoid": "SwiGLU", "relu": "ReGLU"}[
+            config.activation
+        ]
+    return {"silu": "SiLU", "gelu": "GELU", "gelu_tanh": "GELU", "gelu_sigmoid": "GELU", "relu": "ReLU"}[
+        config.activation
+    ]
+
+
+def _units_shape(config: ModelConfig, length: int) -> str:
+    used = [] if config.n_experts_used is None else [config.n_experts_used]
+    return str([length, *used, config.d_mlp])
+
+
+def _router(config: ModelConfig, length: int, view: str) -> tuple[Node, ...]:
+    """Return the router of a mixture of experts, which leads to the view of the experts."""
+    if config.n_experts is None:
+        return ()
+    chosen = _("{n} of {total} experts").format(n=config.n_experts_used, total=config.n_experts)
+    return (Node("router", f"[{length}, {config.n_experts}]", chosen, ("view", "experts"), view == "experts"),)
 
 
 def _heads_shape(config: ModelConfig, length: int) -> str:

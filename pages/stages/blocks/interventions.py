@@ -213,6 +213,8 @@ def _spoken(intervention: str, found: Encoding) -> str:
         return _("swapped {first} ⇄ {second}").format(first=first, second=rest[0])
     if rest[-2:-1] == ["head"]:
         return _("block {block} · head {head}").format(block=first, head=rest[-1])
+    if rest[-2:-1] == ["expert"]:
+        return _("block {block} · expert {expert}").format(block=first, expert=rest[-1])
     part = {"attn": _("attention"), "mlp": "MLP"}.get(rest[0]) if rest else None
     return _("block {block} · {part}").format(block=first, part=part) if part else _("block {n}").format(n=first)
 

@@ -16,6 +16,7 @@ _ACTIVATIONS = {
     "silu": r"\mathrm{SiLU}",
     "gelu": r"\mathrm{GELU}",
     "gelu_tanh": r"\mathrm{GELU}",
+    "gelu_sigmoid": r"\mathrm{Swish}_{1.702}",
     "relu": r"\mathrm{ReLU}",
 }
 
@@ -29,6 +30,13 @@ def equations(chosen: Chosen) -> tuple[str, ...]:
     if config.gated_mlp:
         gate = rf"x\,\underset{{{sizes}}}{{W_{{\mathrm{{gate}}}}}}"
         post = rf"{act}\big(\underbrace{{{gate}}}_{{\mathrm{{gate}}}}\big)\odot\underbrace{{{up}}}_{{\mathrm{{pre}}}}"
+        if config.mlp_limit is not None:  # gpt-oss
+            limit, offset = config.mlp_limit, config.mlp_up_offset
+            held = rf"\mathrm{{clamp}}\big(\underbrace{{{up}}}_{{\mathrm{{pre}}}},\,\pm{limit:g}\big)"
+            post = (
+                rf"{act}\big(\min(\underbrace{{{gate}}}_{{\mathrm{{gate}}}},\,{limit:g})\big)"
+                rf"\odot\big({held} + {offset:g}\big)"
+            )
     else:
         post = rf"{act}\big(\underbrace{{{up}}}_{{\mathrm{{pre}}}}\big)"
     return (
@@ -42,9 +50,17 @@ def count_picker(chosen: Chosen) -> int:
     return widgets.slider("units", _("Units shown"), 5, 50, 15) if chosen.config.d_mlp > 5 else chosen.config.d_mlp
 
 
-def show(chosen: Chosen, count: int) -> None:
-    """Show the most active units at the chosen position."""
-    found = most_active_units(chosen.trace, chosen.config, chosen.layer, chosen.position, count)
+def expert_picker(chosen: Chosen) -> int:
+    """Let the reader choose one of the experts that the token goes to; return its place in the router's order."""
+    if chosen.config.n_experts_used is None:
+        return 0
+    experts = chosen.trace[f"blocks.{chosen.layer}.mlp.chosen"][chosen.position].long().tolist()
+    return widgets.select("choice", _("Expert"), range(len(experts)), 0, format_func=lambda place: str(experts[place]))
+
+
+def show(chosen: Chosen, count: int, choice: int) -> None:
+    """Show the most active units at the chosen position, in a mixture those of one expert."""
+    found = most_active_units(chosen.trace, chosen.config, chosen.layer, chosen.position, count, choice)
     page.figure(
         figures.units(found.post.numpy(), found.units.tolist(), "post"),
         "unit-bars",
@@ -71,11 +87,12 @@ def show(chosen: Chosen, count: int) -> None:
     )
 
 
-def snippet(chosen: Chosen, count: int) -> str:
+def snippet(chosen: Chosen, count: int, choice: int) -> str:
     """Return the code for this section."""
     return chosen.snippet(
         "units = lmcore.analysis.most_active_units(\n"
-        f"    trace, lm.config, block={chosen.layer}, position={chosen.position}, n={count}\n"
+        f"    trace, lm.config, block={chosen.layer}, position={chosen.position}, n={count}"
+        f"{f', choice={choice}' if choice else ''}\n"
         ")\n"
         "print(units.units, units.gate, units.pre, units.post)"
     )

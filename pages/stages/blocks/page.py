@@ -9,12 +9,12 @@ from lmcore.analysis import attention_of_query, residual_stream
 from pages.common import link, page, session, widgets
 from pages.common.text import _
 from pages.live.model_map import model_map
-from pages.stages.blocks import attention, interventions, mlp, residual, tensors
+from pages.stages.blocks import attention, experts, interventions, mlp, residual, tensors
 from pages.stages.blocks.chosen import Chosen
 from pages.stages.blocks.diagram import OF_A_HEAD, diagram, shape_line
 from pages.stages.embedding import sentences
 
-VIEWS = ("attention", "query", "residual", "mlp", "switched", "context", "tensors")
+VIEWS = ("attention", "query", "residual", "mlp", "switched", "experts", "context", "tensors")
 
 
 def choose(key: str, value: int | str) -> None:
@@ -49,7 +49,7 @@ def show_pass(lm: LanguageModel, found: Encoding, view: str) -> None:
             position = widgets.position_picker()
         chosen = Chosen(lm, found, position, trace, layer, head)
         quantity = residual.quantity_picker() if view == "residual" else ""
-        count = mlp.count_picker(chosen) if view == "mlp" else 0
+        count, choice = (mlp.count_picker(chosen), mlp.expert_picker(chosen)) if view == "mlp" else (0, 0)
         tensor = tensors.pick(chosen) if view == "tensors" else ("", 0, 0)
 
     with map_place:
@@ -79,8 +79,8 @@ def show_pass(lm: LanguageModel, found: Encoding, view: str) -> None:
         page.snippet(residual.snippet(chosen))
     elif view == "mlp":
         with picture:
-            mlp.show(chosen, count)
-        page.snippet(mlp.snippet(chosen, count))
+            mlp.show(chosen, count, choice)
+        page.snippet(mlp.snippet(chosen, count, choice))
     else:
         with picture:
             tensors.show(chosen, *tensor)
@@ -108,11 +108,15 @@ def show() -> None:
         _("Residual stream"),
         _("MLP"),
         _("Interventions"),
+        _("Experts"),
         _("Context"),
         _("All tensors"),
     )
     names = dict(zip(VIEWS, titles, strict=True))
     view = widgets.views("blocks.view", names, 4)
+    if view == "experts":
+        experts.show(lm)
+        return
     if view not in ("switched", "context"):
         show_pass(lm, found, view)
         return

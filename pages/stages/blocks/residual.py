@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from lmcore import ModelConfig
 from lmcore.analysis import ResidualStream, cosines_between_states, norm_scales
 from pages.common import page, widgets
 from pages.common.text import _
@@ -20,11 +21,12 @@ def equations(chosen: Chosen) -> tuple[str, ...]:
     mean = rf"\tfrac{{1}}{{{chosen.config.d_model}}}\sum_i x_i^2+\epsilon"
     scale = rf"\sqrt{{{mean}}}" if chosen.config.norm == "rmsnorm" else r"\sqrt{\mathrm{var}(x)+\epsilon}"
     centred = "x" if chosen.config.norm == "rmsnorm" else r"(x-\bar{x})"
+    mlp_reads = "pre" if chosen.config.parallel_residual else "mid"
     return (
         rf"\underset{{{size}}}{{\mathrm{{resid\_mid}}}} = \mathrm{{resid\_pre}} + "
-        r"\mathrm{attn}(\mathrm{norm}(\mathrm{resid\_pre}))",
+        + _added("attn", "pre", chosen.config),
         rf"\underset{{{size}}}{{\mathrm{{resid\_post}}}} = \mathrm{{resid\_mid}} + "
-        r"\mathrm{mlp}(\mathrm{norm}(\mathrm{resid\_mid}))",
+        + _added("mlp", mlp_reads, chosen.config),
         rf"\mathrm{{norm}}(x)=\frac{{{centred}}}{{\mathrm{{scale}}}}\,g,\qquad \mathrm{{scale}}={scale}",
     )
 
@@ -100,7 +102,6 @@ def at_position(chosen: Chosen, stream: ResidualStream) -> None:
         _("Bars: the length of the vector that each attention layer and each MLP added at the chosen position."),
     )
     st.caption(_("Blue is what attention added, orange what an MLP added."))
-    _scale_names, scales = norm_scales(chosen.trace)
     frame = pd.DataFrame(
         {
             _("State"): stream.states,
@@ -108,11 +109,32 @@ def at_position(chosen: Chosen, stream: ResidualStream) -> None:
             _("Added by"): ["", *stream.additions],
             "‖added‖": [None, *stream.added_norms[:, at].tolist()],
             "cosine": [None, *stream.cosines[:, at].tolist()],
-            "scale": scales[:, at].numpy(),
+            "scale": [_divisor(chosen, name, at) for name in _readers(chosen.config)],
         }
     )
     st.caption(_("scale is the divisor of the norm layer that reads this state. The final norm reads the last state."))
     page.numbers_table(frame, "residual", dict.fromkeys(("‖x‖", "‖added‖", "cosine", "scale"), "number"))
+
+
+def _added(part: str, read: str, config: ModelConfig) -> str:
+    """Return what a part adds to the stream, in LaTeX: the norms before and after it, and its scale."""
+    state = rf"\mathrm{{resid\_{read}}}"
+    written = rf"\mathrm{{{part}}}(" + (rf"\mathrm{{norm}}({state})" if config.pre_norm else state) + ")"
+    if config.sandwich_norm:
+        written = rf"\mathrm{{norm}}({written})"
+    return written if config.residual_scale == 1 else rf"{config.residual_scale:g}\cdot {written}"
+
+
+def _readers(config: ModelConfig) -> list[str]:
+    """Return the norm that reads each state, in the states' order, "" for none."""
+    blocks = range(config.n_layers)
+    mlp_norm = "" if config.parallel_residual else "mlp_norm"  # it reads what enters the block
+    return [f"blocks.{i}.{norm}" for i in blocks for norm in ("attn_norm", mlp_norm)] + ["final_norm"]
+
+
+def _divisor(chosen: Chosen, norm: str, position: int) -> float | None:
+    name = f"{norm}.scale"
+    return chosen.trace[name][position].item() if name in chosen.trace else None
 
 
 def snippet(chosen: Chosen) -> str:

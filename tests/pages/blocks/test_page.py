@@ -22,7 +22,7 @@ from tests.pages.harness import figures, opener, snippet, told
 
 run = opener("blocks")
 
-VIEWS = ("attention", "query", "residual", "mlp", "switched", "context", "tensors")
+VIEWS = ("attention", "query", "residual", "mlp", "switched", "experts", "context", "tensors")
 PROMPT = "The weather today is"
 GROUPED = ModelConfig(
     vocab_size=50,

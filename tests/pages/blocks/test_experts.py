@@ -1,0 +1,58 @@
+"""The view of the experts shows what the router did, and what the model says without one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+import lmcore
+from tests.pages.harness import figures, opener, printed, table_with, told
+
+run = opener("blocks", prompt="今天天气很好", **{"blocks.view": "experts"})
+MODEL = "small-world-experts"
+
+
+def traced() -> tuple[lmcore.LanguageModel, list[int], lmcore.Trace]:
+    lm, trace = lmcore.load(MODEL), lmcore.Trace()
+    ids = lm.tokenizer.encode("今天天气很好").ids
+    lm(ids, trace=trace)
+    return lm, ids, trace
+
+
+def test_the_numbers_are_the_routers() -> None:
+    app = run(model=MODEL, layer="1", position="2")
+    lm, ids, trace = traced()
+    logits = trace["blocks.1.mlp.router_logits"].double()
+    chosen = logits.argsort(-1, descending=True)[:, :2]
+    table = table_with(app, "Router logit")
+    assert table["Expert"].tolist() == chosen[2].tolist()
+    both = logits[2, chosen[2]].exp()
+    np.testing.assert_allclose(table["Weight"] / 100, both / both.sum(), rtol=1e-4)
+    routed, loads = figures(app)[:2]
+    cells = np.array(routed.data[0].z, dtype=float)
+    assert cells.shape == (8, len(ids)) and (np.isfinite(cells).sum(0) == 2).all()
+    np.testing.assert_allclose(np.nansum(cells, 0), 1, rtol=1e-5)
+    np.testing.assert_allclose(np.array(loads.data[0].z, dtype=float).sum(1), 1)
+    assert f"{lmcore.parameters.used_by_a_token(lm.config):,}" in told(app)
+    printed(app)  # its lines of Python run
+
+
+def test_an_expert_that_is_off_and_another_in_its_place() -> None:
+    lm, ids, trace = traced()
+    off = int(trace["blocks.1.mlp.chosen"][2, 0])
+    other = next(e for e in range(8) if e not in trace["blocks.1.mlp.chosen"][2].tolist())
+    for instead in (-1, other):
+        app = run(model=MODEL, layer="1", position="2", expert=str(off), **{"expert.instead": str(instead)})
+        bars = figures(app)[2].data[1]
+        chosen = trace["blocks.1.mlp.chosen"]
+        logits = trace["blocks.1.mlp.router_logits"].clone()
+        logits[:, off] = -torch.inf
+        free = (chosen == off) & ~(chosen == other).any(-1, keepdim=True)
+        new = logits.topk(2).indices if instead < 0 else torch.where(free, other, chosen)
+        edits = {"blocks.1.mlp.chosen": lambda _chosen, new=new: new}
+        probs = lm(ids, edits=edits)[2].double().softmax(-1).numpy()
+        assert np.isclose(np.array(bars.x, dtype=float)[0], probs, atol=1e-6).any()
+
+
+def test_a_model_without_experts_says_so_and_shows_one_that_has() -> None:
+    assert "small-world has no experts. Shown is small-world-experts." in told(run(model="small-world"))
