@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -10,6 +13,12 @@ from tests.pages.harness import figures, opener, printed, table_with, told
 
 run = opener("blocks", prompt="今天天气很好", **{"blocks.view": "experts"})
 MODEL = "small-world-experts"
+
+
+def numbers(values: Any) -> np.ndarray:
+    """Return a figure's array, which it holds packed."""
+    array = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).astype(float)
+    return array.reshape([int(n) for n in values["shape"].split(",")]) if "shape" in values else array
 
 
 def traced() -> tuple[lmcore.LanguageModel, list[int], lmcore.Trace]:
@@ -29,10 +38,10 @@ def test_the_numbers_are_the_routers() -> None:
     both = logits[2, chosen[2]].exp()
     np.testing.assert_allclose(table["Weight"] / 100, both / both.sum(), rtol=1e-4)
     routed, loads = figures(app)[:2]
-    cells = np.array(routed.data[0].z, dtype=float)
+    cells = numbers(routed.data[0].z)
     assert cells.shape == (8, len(ids)) and (np.isfinite(cells).sum(0) == 2).all()
     np.testing.assert_allclose(np.nansum(cells, 0), 1, rtol=1e-5)
-    np.testing.assert_allclose(np.array(loads.data[0].z, dtype=float).sum(1), 1)
+    np.testing.assert_allclose(numbers(loads.data[0].z).sum(1), 1)
     assert f"{lmcore.parameters.used_by_a_token(lm.config):,}" in told(app)
     printed(app)  # its lines of Python run
 
@@ -51,7 +60,7 @@ def test_an_expert_that_is_off_and_another_in_its_place() -> None:
         new = logits.topk(2).indices if instead < 0 else torch.where(free, other, chosen)
         edits = {"blocks.1.mlp.chosen": lambda _chosen, new=new: new}
         probs = lm(ids, edits=edits)[2].double().softmax(-1).numpy()
-        assert np.isclose(np.array(bars.x, dtype=float)[0], probs, atol=1e-6).any()
+        assert np.isclose(numbers(bars.x)[0], probs, atol=1e-6).any()
 
 
 def test_a_model_without_experts_says_so_and_shows_one_that_has() -> None:
