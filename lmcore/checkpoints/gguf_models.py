@@ -97,7 +97,7 @@ def read_model(metadata: Mapping[str, Any], source: TensorSource) -> tuple[Model
         ValueError: for an architecture or field that is not understood, naming the file and it.
     """
     name = metadata.get("general.architecture")
-    if name not in ARCHITECTURES:
+    if not isinstance(name, str) or name not in ARCHITECTURES:
         raise ValueError(
             f"{source.filename}: general.architecture = {name!r} is not supported; {', '.join(ARCHITECTURES)} are."
         )

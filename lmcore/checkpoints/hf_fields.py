@@ -174,8 +174,9 @@ def rope(
         ValueError: for a kind of scaling that is not read, or a parameter that is not understood.
     """
     older_kind = table.get("type", "default")
-    kind, base = table.get("rope_type", older_kind), table.real("rope_theta", default_base)
-    kind = words.get(kind, kind) if isinstance(kind, str) else kind
+    base, kind = table.real("rope_theta", default_base), table.get("rope_type", older_kind)
+    if isinstance(kind, str) and kind in words:
+        kind = words[kind]
     read: dict[str, Any] = {"rope_base": base, "rope_scaling": None}
     if kind in ("default", "dynamic"):  # "dynamic" changes the base of texts longer than the context, which none is
         for parameter in ("factor", "original_max_position_embeddings"):
@@ -189,13 +190,13 @@ def rope(
     original = table.whole("original_max_position_embeddings", sized["context_length"])
     grown = sized["context_length"] / original
     if kind == "longrope":
-        factors = {f"{which}_factors": _factors(table, f"{which}_factor") for which in ("short", "long")}
         scaling = RopeScaling(
             kind="longrope",
             factor=table.real("factor", grown),
             original_context_length=original,
             magnitude=None if table.get("attention_factor") is None else table.real("attention_factor"),
-            **factors,
+            short_factors=_factors(table, "short_factor"),
+            long_factors=_factors(table, "long_factor"),
         )
         return read | {"rope_scaling": scaling}
     low, high = ("low_freq_factor", "high_freq_factor") if kind == "llama3" else ("beta_slow", "beta_fast")
