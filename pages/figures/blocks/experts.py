@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from pages.figures import theme
@@ -20,7 +21,7 @@ def routing(weights: ArrayLike, tokens: Sequence[str], position: int, titles: tu
         position: the column to outline.
         titles: of the experts, the tokens and the weights.
     """
-    experts = list(map(str, range(len(weights))))  # type: ignore[arg-type]
+    experts = list(map(str, range(len(np.asarray(weights)))))
     figure = theme.heatmap(weights, experts, tokens, kind="probability")
     figure.add_shape(
         type="rect",
@@ -41,10 +42,9 @@ def loads(shares: ArrayLike, block: int, titles: tuple[str, str, str]) -> Figure
         block: the row to outline.
         titles: of the blocks, the experts and the shares.
     """
-    n_blocks, n_experts = len(shares), len(shares[0])  # type: ignore[arg-type, index]
+    n_blocks, n_experts = np.shape(shares)
     rows, columns = list(map(str, range(n_blocks))), list(map(str, range(n_experts)))
-    largest = max(max(row) for row in shares)  # type: ignore[union-attr]
-    figure = theme.heatmap(shares, rows, columns, kind="probability", limit=float(largest))
+    figure = theme.heatmap(shares, rows, columns, kind="probability", limit=float(np.max(shares)))
     figure.add_shape(
         type="rect",
         x0=-0.5,
@@ -53,4 +53,6 @@ def loads(shares: ArrayLike, block: int, titles: tuple[str, str, str]) -> Figure
         y1=block + 0.5,
         line={"color": theme.OUTLINE, "width": 2},
     )
-    return titled(figure, titles[0], titles[1], titles[2])
+    titled(figure, titles[0], titles[1], titles[2])
+    figure.update_xaxes(title_text=f"<br>{titles[1]}")  # one line lower: it would meet the short numbers
+    return figure
