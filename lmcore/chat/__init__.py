@@ -9,7 +9,7 @@ chat.check(lm, messages, answer="Hi!")         # what is wrong, and what it cost
 """
 
 from lmcore.chat.check import answer_loss, check
-from lmcore.chat.encode import ChatModel, encode, encode_rendered, template_of
+from lmcore.chat.encode import ChatModel, encode, encode_rendered, end_of_turn, template_of
 from lmcore.chat.findings import Finding, Harm
 from lmcore.chat.process import TemplateRefused
 from lmcore.chat.render import Message, Rendered, Span, render
@@ -28,6 +28,7 @@ __all__ = [
     "check",
     "encode",
     "encode_rendered",
+    "end_of_turn",
     "render",
     "template_of",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lmcore.chat.encode import ChatModel, encode_rendered, template_of, written_by_users
+from lmcore.chat.encode import ChatModel, encode_rendered, end_of_turn, template_of, written_by_users
 from lmcore.chat.findings import Finding, Harm
 from lmcore.chat.process import TemplateRefused
 from lmcore.chat.render import Message, Rendered, Span, render
@@ -139,26 +139,19 @@ class _Checked:
 
     def end_of_turn(self) -> Iterator[Finding]:
         """Look whether generation stops where the template ends the assistant's turn."""
-        answer = self._answer or "OK"
-        closed = self._closed(answer)
-        if closed is None:
+        try:
+            token = end_of_turn(self._lm, self._template, self._asked, **self._options)
+        except TemplateRefused:
             return
-        last = max(
-            (s.end for s in closed.spans if s.message == len(self._asked) and s.field == "content"), default=None
-        )
-        if last is None:
-            return
-        end = next((span for span in closed.spans if span.kind == "control" and span.start >= last), None)
-        token = self._tokenizer.special_tokens.get(end.text) if end is not None else None
-        if end is None or token is None or token in self._lm.end_tokens:
+        if token is None or token in self._lm.end_tokens:
             return
         harm = None
         if self._answer is not None:
-            before = self._encoded(replace(closed, text=closed.text[: end.start]))
-            probs = self._lm(before.ids)[-1].softmax(-1)
+            answer = self._tokenizer.encode(self._answer, add_first=False).ids
+            probs = self._lm([*self._encoding.ids, *answer])[-1].softmax(-1)
             harm = Harm("probability", float(probs[list(self._lm.end_tokens)].sum()), float(probs[token]))
-        values = {"token": end.text, "ends": ", ".join(self._written([i]) for i in self._lm.end_tokens[:4])}
-        yield Finding("stop_differs", values=values, harm=harm)
+        ends = ", ".join(self._written([i]) for i in self._lm.end_tokens[:4])
+        yield Finding("stop_differs", values={"token": self._written([token]), "ends": ends}, harm=harm)
 
     def generation_prompt(self) -> Iterator[Finding]:
         """Look whether the text begins the assistant's turn where it has to, and only there."""
@@ -217,11 +210,6 @@ class _Checked:
         """The messages before an answer."""
         return self._messages[:-1] if self._messages[-1].get("role") == "assistant" else self._messages
 
-    def _closed(self, answer: str) -> Rendered | None:
-        """Return the conversation with an answer as its last message."""
-        options = {**self._options, "add_generation_prompt": False, "continue_final_message": False}
-        return self._try([*self._asked, {"role": "assistant", "content": answer}], options)
-
     def _try(self, messages: Sequence[Message], options: dict[str, Any]) -> Rendered | None:
         try:
             return render(self._template, messages, **options)
@@ -279,7 +267,6 @@ def answer_loss(lm: ChatModel, ids: Sequence[int], answer: str) -> float:
         ids: what comes before the answer.
         answer: some text.
     """
-    encoded = lm.tokenizer.encode(answer)
-    targets = encoded.ids[encoded.n_added :]
+    targets = lm.tokenizer.encode(answer, add_first=False).ids
     log_probs = lm([*ids, *targets])[len(ids) - 1 : -1].log_softmax(-1)
     return -sum(float(row[target]) for row, target in zip(log_probs, targets, strict=True)) / len(targets)

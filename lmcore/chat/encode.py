@@ -72,16 +72,45 @@ def encode_rendered(tokenizer: Tokenizer, rendered: Rendered, *, user_text_stays
     """Return a rendered text in tokens; see `encode`."""
     text = rendered.text
     if not user_text_stays_text:
-        return _bare(tokenizer, text, special=True)
+        return tokenizer.encode(text, special_tokens=True, add_first=False)
     ids: list[int] = []
     tokens: list[bytes] = []
     offsets: list[tuple[int, int]] = []
     for start, end, as_text in _pieces(rendered, tokenizer):
-        piece = _inside(tokenizer, text[start:end], not as_text) if start else _bare(tokenizer, text[:end], not as_text)
+        piece = (
+            _inside(tokenizer, text[start:end], not as_text)
+            if start
+            else tokenizer.encode(text[:end], not as_text, add_first=False)
+        )
         ids += piece.ids
         tokens += piece.tokens
         offsets += [(start + left, start + right) for left, right in piece.offsets]
     return Encoding(text, ids, tokens, offsets)
+
+
+def end_of_turn(
+    lm: ChatModel,
+    template: ChatTemplate | str | None = None,
+    messages: Sequence[Message] = ({"role": "user", "content": "Hello"},),
+    **options: Any,
+) -> int | None:
+    """Return the control token with which a template ends the assistant's turn; None where it writes none.
+
+    Args:
+        lm: the model.
+        template: another template than the model's own.
+        messages: what the assistant answers.
+        options: those of `render`, and the template's variables.
+
+    Raises:
+        ValueError: as `render`.
+    """
+    options |= {"add_generation_prompt": False, "continue_final_message": False}
+    closed = render(template_of(lm, template), [*messages, {"role": "assistant", "content": "OK"}], **options)
+    said = [span.end for span in closed.spans if span.message == len(messages) and span.field == "content"]
+    after = (span for span in closed.spans if said and span.kind == "control" and span.start >= said[-1])
+    end = next(after, None)
+    return None if end is None else lm.tokenizer.special_tokens.get(end.text)
 
 
 def written_by_users(rendered: Rendered, tokenizer: Tokenizer) -> list[tuple[int, int]]:
@@ -110,17 +139,11 @@ def _pieces(rendered: Rendered, tokenizer: Tokenizer) -> Iterator[tuple[int, int
         yield at, len(rendered.text), False
 
 
-def _bare(tokenizer: Tokenizer, text: str, special: bool) -> Encoding:
-    found = tokenizer.encode(text, special_tokens=special)
-    n = found.n_added
-    return Encoding(text, found.ids[n:], found.tokens[n:], found.offsets[n:])
-
-
 def _inside(tokenizer: Tokenizer, text: str, special: bool) -> Encoding:
     """Encode a piece from the middle of a text: SentencePiece would put a space before it, but not after a new line."""
-    before, found = _bare(tokenizer, "\n", special), _bare(tokenizer, "\n" + text, special)
+    before, found = (tokenizer.encode(piece, special, add_first=False) for piece in ("\n", "\n" + text))
     n = len(before)
     if found.ids[:n] != before.ids:
-        return _bare(tokenizer, text, special)
+        return tokenizer.encode(text, special, add_first=False)
     offsets = [(max(start - 1, 0), end - 1) for start, end in found.offsets[n:]]
     return Encoding(text, found.ids[n:], found.tokens[n:], offsets)

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import jinja2.ext
+import jinja2.meta
 from jinja2 import Template, nodes, pass_eval_context
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError, TemplateError, TemplateSyntaxError
@@ -45,7 +46,7 @@ class _Generator(CodeGenerator):
     def blockvisit(self, nodes: Iterable[nodes.Node], frame: Frame) -> None:
         self.writeline("pass")
         for node in nodes:
-            self.writeline(f"environment.ran({_lines(node)!r})")
+            self.writeline(f"environment.ran({self._lines(node)!r})")
             self.visit(node, frame)
 
     def visit_Const(self, node: nodes.Const, frame: Frame) -> None:
@@ -68,22 +69,30 @@ class _Generator(CodeGenerator):
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
         raise nodes.Impossible  # at run time, where its origin is known
 
+    def _lines(self, node: nodes.Node) -> tuple[int, ...]:
+        """Return the lines that run when a statement does: those of an output's parts, else the first."""
+        if not isinstance(node, nodes.Output):
+            return (node.lineno,)
+        found = {node.lineno}
+        for child in node.nodes:
+            for inner in (child, *child.find_all(nodes.Expr)):
+                found |= set(range(inner.lineno, inner.lineno + self._height(inner)))
+        return tuple(sorted(found))
+
+    def _height(self, node: nodes.Node) -> int:
+        """Return over how many lines a text of the template reaches in its source."""
+        if isinstance(node, nodes.TemplateData):
+            return max(len(node.data.splitlines()), 1)
+        if isinstance(node, nodes.Const) and isinstance(node.value, str):
+            assert isinstance(self.environment, ChatEnvironment)
+            # A new line that the source spells as an escape is none there.
+            return 1 + node.value.count("\n") if node.value in self.environment.source else 1
+        return 1
+
     def _word(self, text: str, line: int) -> str:
         assert isinstance(self.environment, ChatEnvironment)
         self.environment.words.append(Marked(text, line_mark(line) * len(text)))
         return f"environment.words[{len(self.environment.words) - 1}]"
-
-
-def _lines(node: nodes.Node) -> tuple[int, ...]:
-    """Return the lines that run when a statement does: those of an output's parts, else the first."""
-    if not isinstance(node, nodes.Output):
-        return (node.lineno,)
-    found = {node.lineno}
-    for child in node.nodes:
-        found |= {inner.lineno for inner in (child, *child.find_all(nodes.Expr))}
-        if isinstance(child, nodes.TemplateData):
-            found |= set(range(child.lineno, child.lineno + len(child.data.splitlines())))
-    return tuple(sorted(found))
 
 
 class _Generation(jinja2.ext.Extension):
@@ -144,6 +153,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     """The environment of one template.
 
     Attributes:
+        source: the template.
         words: what the template says itself, as its code refers to it.
         lines: the lines that ran.
         blocks: what was written so far.
@@ -154,10 +164,11 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     code_generator_class = _Generator
     concat = staticmethod(joined)  # type: ignore[assignment]
 
-    def __init__(self) -> None:
+    def __init__(self, source: str) -> None:
         super().__init__(
             trim_blocks=True, lstrip_blocks=True, optimized=False, extensions=[_Generation, jinja2.ext.loopcontrols]
         )
+        self.source = source
         self.words: list[Marked] = []
         self.now: datetime | None = None
         self.forget()
@@ -191,8 +202,15 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 @lru_cache(maxsize=16)
 def compiled(source: str) -> tuple[ChatEnvironment, Template]:
     """Return a template, and the environment that belongs to it alone."""
-    environment = ChatEnvironment()
+    environment = ChatEnvironment(source)
     return environment, environment.from_string(source)
+
+
+@lru_cache(maxsize=16)
+def asked_for(source: str) -> list[str]:
+    """Return the names that a template uses and does not set, sorted."""
+    environment, _template = compiled(source)
+    return sorted(jinja2.meta.find_undeclared_variables(environment.parse(source)) - environment.globals.keys())
 
 
 def _raise(message: str) -> None:

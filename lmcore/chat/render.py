@@ -62,6 +62,7 @@ class Rendered:
         prompt: (start, end) of the generation prompt, the text that is there for `add_generation_prompt` alone; None
             where there is none, or where it is not the text's end.
         assistant: (start, end) of what {% generation %} blocks wrote.
+        variables: the names of what the template asks for, sorted.
     """
 
     text: str
@@ -70,6 +71,7 @@ class Rendered:
     lines: tuple[int, ...]
     prompt: tuple[int, int] | None
     assistant: tuple[tuple[int, int], ...]
+    variables: tuple[str, ...]
 
 
 def render(
@@ -143,6 +145,7 @@ def render(
         lines=tuple(found["lines"]),
         prompt=prompt,
         assistant=tuple(map(tuple, found["generated"])),
+        variables=tuple(found["variables"]),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jinja2 import TemplateSyntaxError
 
-from lmcore.chat.environment import compiled
+from lmcore.chat.environment import asked_for, compiled
 from lmcore.chat.marks import Marked, joined, marks_of
 
 _CONTINUED = "CONTINUE_FINAL_MESSAGE_TAG "  # transformers finds the end of the message to continue with these words
@@ -90,6 +90,7 @@ def render(request: dict[str, Any]) -> dict[str, Any]:
         "marks": marks_of(text),
         "lines": sorted(environment.lines),
         "generated": environment.generated,
+        "variables": asked_for(request["source"]),
         "before_prompt": len(without) if without is not None and text.startswith(without) else None,
     }
 

@@ -92,7 +92,7 @@ class PretrainedTokenizer(Tokenizer):
             raise ValueError(f"{source} is not read by the tokenizers library: {error}.") from None
         return cls(library, source, vocab_size)
 
-    def encode(self, text: str, special_tokens: bool = False) -> Encoding:
+    def encode(self, text: str, special_tokens: bool = False, add_first: bool = True) -> Encoding:
         """The text as tokens, after the tokens the model expects first; see `Tokenizer.encode`."""
         self._check(text)
         found = (self._as_control if special_tokens else self._as_text).encode(text, add_special_tokens=False)
@@ -103,7 +103,7 @@ class PretrainedTokenizer(Tokenizer):
             )
         tokens = [self._bytes[token_id] for token_id in found.ids]
         offsets = _offsets(text, tokens)
-        first = self.added_first
+        first = self.added_first if add_first else ()
         return Encoding(
             text,
             [*first, *found.ids],

@@ -131,13 +131,15 @@ class Tokenizer:
         """The number of tokens; ids are 0 .. vocab_size - 1."""
         return len(self._bytes)
 
-    def encode(self, text: str, special_tokens: bool = False) -> Encoding:
+    def encode(self, text: str, special_tokens: bool = False, add_first: bool = True) -> Encoding:
         """The text as tokens.
 
         Args:
             text: Any text.
             special_tokens: False: a special string such as <|endoftext|> in the text is text like any other.
                 True: it becomes the control token.
+            add_first: Whether the tokens that the model expects first are put in front. A chat template writes them
+                itself.
 
         Raises:
             ValueError: The text holds a lone surrogate (half of a UTF-16 pair), which has no UTF-8.

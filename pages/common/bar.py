@@ -12,7 +12,7 @@ from lmcore import LanguageModel
 from lmcore.corpus import Truth
 from lmcore.distribution import softmax
 from lmcore.loading import AvailableModel, split_dtype
-from pages.common import engines, link, session
+from pages.common import conversation, engines, link, session
 from pages.common.escape import whole_characters
 from pages.common.text import LANGUAGES, _, browser_language, markdown_literal, visible
 from pages.live.prompt import prompt_field
@@ -67,6 +67,9 @@ def prompt_bar() -> None:
             longest=link.LONGEST,
             restores=st.session_state["bar.restores"],
             on_text=_take_prompt,
+            conversation=conversation.current() if conversation.is_on() else None,
+            on_conversation=_take_conversation,
+            can_chat=engines.chosen() is None,
         )
     models.selectbox(
         _("Model"),
@@ -87,10 +90,21 @@ def _remember_prompt() -> None:
     if "prompt" not in st.session_state:
         st.session_state["bar.restores"] = "prompt" not in st.query_params
     link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
+    conversation.remember()
 
 
 def _take_prompt(text: str) -> None:
     st.session_state["prompt"] = whole_characters(text)
+
+
+def _take_conversation(given: object) -> None:
+    """Take what the browser sent: a conversation, or None for a text again."""
+    if given is not None:
+        try:
+            conversation.take(conversation.Conversation.of(given))
+        except ValueError:
+            return  # the field sends none like that
+    conversation.switch(given is not None)
 
 
 def _title(name: str, known: Mapping[str, AvailableModel]) -> str:
@@ -102,7 +116,7 @@ def notes() -> None:
     if engines.chosen() is not None:
         return  # its pages say what was found about it
     lm = session.language_model()
-    if len(session.prompt()) > session.MAX_CHARACTERS:
+    if not 0 < len(session.prompt()) <= session.MAX_CHARACTERS:
         return
     encoding = session.encoding()
     if encoding.n_added:

@@ -35,6 +35,7 @@ _ASSIGNED = "link.assigned"  # key -> how many times `assign` has set it
 _ADDRESS = "link.address"  # the parameters last published
 _PUBLISHED = "link.published"  # whether this run has published
 APPLY = "apply"
+_TEXT, _FORM = "prompt", "form"  # a link that sets the prompt's text makes the prompt a text
 LONGEST = 4000  # characters of a value in the address; servers refuse addresses of some 64 KB, browsers those of 2 MB
 FRESH = "fresh"
 _KEPT = ("lang", "present")  # how the reader reads: no lesson's business
@@ -51,6 +52,7 @@ def begin() -> None:
     elif st.session_state.get(_APPLIED) != query:
         st.session_state[_APPLIED] = query
         others = st.session_state.get(_KNOWN, set()) - {*_KEPT} if query[APPLY] == FRESH else set()
+        others |= {_FORM} if _TEXT in query else set()
         for key in {*query, *others}:
             st.session_state.pop(key, None)  # remember() reads it from the address anew
 

@@ -29,7 +29,7 @@ from lmcore.corpus import Truth
 from lmcore.loading import Doing, LoadingCancelled, Progress
 from lmcore.memory import SharedLimit
 from lmcore.tokenizer import Encoding, Tokenizer
-from pages.common import engines, link
+from pages.common import conversation, engines, link
 from pages.common.forward import LARGEST_PASS, ForwardPasses, longest_traced
 from pages.common.models import Loading, Models
 from pages.common.shared import shared
@@ -93,7 +93,9 @@ def _passes() -> ForwardPasses:
 
 
 @shared(entries=512)
-def _encode(name: str, text: str, _tokenizer: Tokenizer) -> Encoding:
+def _encode(name: str, text: str, rendered: bool, _tokenizer: Tokenizer) -> Encoding:
+    if rendered:
+        return _tokenizer.encode(conversation.RenderedText(text), special_tokens=True, add_first=False)
     return _tokenizer.encode(text)
 
 
@@ -182,14 +184,18 @@ def _shown(name: str) -> str:
 
 
 def prompt() -> str:
-    """Return the prompt's text."""
-    return st.session_state["prompt"]
+    """Return the prompt's text: what the reader typed, or what the chat template writes for the conversation."""
+    return conversation.prompt_text(language_model()) if conversation.is_on() else st.session_state["prompt"]
 
 
 def encoding(text: str | None = None) -> Encoding:
     """Return the prompt, or another text, in tokens of the chosen model's tokenizer."""
+    text = prompt() if text is None else text
     return _encode(
-        name=model_name(), text=prompt() if text is None else text, _tokenizer=language_model().tokenizer
+        name=model_name(),
+        text=str.__str__(text),
+        rendered=isinstance(text, conversation.RenderedText),
+        _tokenizer=language_model().tokenizer,
     )  # by keywords: Streamlit would look up the names of arguments at every call
 
 
@@ -221,6 +227,9 @@ def forward_lock():  # noqa: ANN201 - threading.RLock is a function, not a type
 
 def require_tokens(minimum: int = 1) -> Encoding:
     """Return the prompt's encoding, or say plainly what is missing or too much, and stop the page."""
+    if conversation.is_on() and (why := conversation.refusal(language_model())):
+        st.info(why)
+        link.stop()
     text = prompt()
     if len(text) > MAX_CHARACTERS:
         _stop(

@@ -18,6 +18,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from lmcore.chat import findings
 from lmcore.sampling import registry
 
 FOLDER = Path(__file__).parent
@@ -60,6 +61,7 @@ def source_messages() -> dict[str, set[MessageId]]:
         for _line, message, _comments, _context in extract_from_file("python", path, {"_": None, "ngettext": (1, 2)}):
             found[_domain(path)].add(message[:2] if isinstance(message, tuple) else message)
     found["sampling_lab"] |= registry.texts()  # the stages say their titles themselves
+    found["tokenization"] |= findings.texts()
     return {name: messages if name == "common" else messages - found["common"] for name, messages in found.items()}
 
 

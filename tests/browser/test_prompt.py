@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -138,3 +138,27 @@ def test_a_text_too_long_for_an_address_outlives_a_reload(open_page: OpenPage) -
     expect_prompt(page, "short")
     page.reload()
     expect_prompt(page, "short")
+
+
+def test_a_conversation_is_written_below_the_line_and_reaches_the_page_and_the_address(open_page: OpenPage) -> None:
+    template = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+    page = open_page(f"/tokenization?lang=en&prompt=hello&tokenization.view=chat&chat.template={quote(template)}")
+    bar = page.locator(".st-key-prompt-bar")
+    height = bar.bounding_box()["height"]
+    page.get_by_role("button", name="The prompt is a text or a conversation").click()
+    summary = page.get_by_role("button", name="The conversation")
+    expect(summary).to_have_text("user: hello")
+    assert bar.bounding_box()["height"] == height  # still one slim line
+    summary.click()
+    page.get_by_label("Message 1", exact=True).fill("one\ntwo")
+    page.get_by_role("button", name="Add a message").click()
+    page.get_by_label("Role of message 2").select_option("system")
+    page.get_by_label("Message 2", exact=True).fill("<img src=x onerror=alert(1)>")
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_test_id("stMain").locator(".text").last).to_contain_text("[user]one⏎")
+    page.wait_for_function("new URLSearchParams(location.search).get('chat')?.includes('onerror')")
+    expect(summary).to_contain_text("system: <img")
+    page.reload()
+    expect(page.get_by_role("button", name="The conversation")).to_contain_text("system: <img")
+    page.get_by_role("button", name="The prompt is a text or a conversation").click()
+    expect(field_of(page)).to_have_value("hello")  # the text is kept beside it

@@ -11,7 +11,7 @@ VIEWS = {
     "overview": ("", ("",)),
     "tokenization": (
         "tokenization.view",
-        ("tokens", "compare", "merges", "train", "vocabulary", "special", "whose", "names"),
+        ("tokens", "chat", "compare", "merges", "train", "vocabulary", "special", "whose", "names"),
     ),
     "embedding": ("table.view", ("lookup", "neighbours", "map", "film", "random", "arithmetic", "sentences")),
     "position": (

@@ -1,13 +1,15 @@
 // The prompt: one line at rest, as many as it has while it is written in. Enter sends, Shift+Enter breaks the line;
 // while an input method composes, Enter is the method's own.
 import { newest } from "../newest.js";
+import { conversation } from "./conversation.js";
 
 const KEPT = "the prompt that is too long for an address";
+const KEPT_CHAT = "the conversation that is too long for an address";
 const LONG_PASTE = 50_000; // characters; the browser's own way of pasting takes a minute for a million
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".prompt");
-  const field = root.querySelector("textarea");
+  const field = root.querySelector("textarea.text");
   const { isCurrent, send } = newest(root, data, setTriggerValue);
   field.setAttribute("aria-label", data.wording.label);
   field.title = data.wording.help;
@@ -23,7 +25,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (field.value !== text) field.value = text;
     root.told = text;
     fit();
-    keep(text, data.longest);
+    keep(KEPT, text, data.longest);
     send("sent", text);
   };
   const fit = () => {
@@ -54,21 +56,45 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (field.value !== told()) tell(field.value);
   };
   examples(root, data, tell);
+  const converse = (changed) => {
+    if (changed !== null) keep(KEPT_CHAT, JSON.stringify(changed), data.longest);
+    send("conversation", changed);
+  };
+  form(root, data, field, converse);
+  conversation(root, data, isCurrent, converse);
   fit();
   if (data.restores && !root.restored && data.answered === null) {
     const kept = sessionStorage.getItem(KEPT);
     if (kept !== null) tell(kept);
   }
+  if (data.conversation !== null && !root.restored && data.answered === null) {
+    const kept = sessionStorage.getItem(KEPT_CHAT);
+    if (kept !== null && !new URLSearchParams(location.search).has("chat")) converse(JSON.parse(kept));
+  }
   root.restored = true;
 }
 
+/** The button that makes the prompt a conversation, and a text again. */
+function form(root, { can_chat: canChat, conversation: now, text, wording }, field, tell) {
+  const button = root.querySelector(".form");
+  button.hidden = !canChat;
+  root.classList.toggle("formed", canChat);
+  button.textContent = now === null ? wording.text : wording.chat;
+  button.title = wording.form;
+  button.setAttribute("aria-label", `${wording.form}: ${button.textContent}`);
+  button.setAttribute("aria-pressed", String(now !== null));
+  const first = { messages: [{ role: "user", content: field.value || text }], prompt: true };
+  button.onclick = () => tell(now === null ? (root.kept ?? first) : null);
+  if (now !== null) root.kept = now;
+}
+
 /** A text too long for the address is kept for this tab, so that the page can be loaded anew. */
-function keep(text, longest) {
+function keep(name, text, longest) {
   try {
-    if (text.length > longest) sessionStorage.setItem(KEPT, text);
-    else sessionStorage.removeItem(KEPT);
+    if (text.length > longest) sessionStorage.setItem(name, text);
+    else sessionStorage.removeItem(name);
   } catch {
-    sessionStorage.removeItem(KEPT); // more than the browser keeps for a tab
+    sessionStorage.removeItem(name); // more than the browser keeps for a tab
   }
 }
 

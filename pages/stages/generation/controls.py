@@ -76,7 +76,7 @@ def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
         _("Stop strings"),
         help=_("The text ends where one of them is complete. Several are separated by |; \\n is a new line."),
     )
-    own = stops.default_ids(lm)
+    own = stops.ids_of_prompt(lm)
     given = widgets.text(
         "stop_ids",
         _("Stop tokens (ids)"),
@@ -102,9 +102,9 @@ def _running(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
 def _stop_ids(lm: LanguageModel, given: str) -> frozenset[int]:
     """Read the reader's stop tokens; those of the model where there are none, or what was given are no ids."""
     try:
-        return stops.read_ids(given, lm.config.vocab_size) or stops.default_ids(lm)
+        return stops.read_ids(given, lm.config.vocab_size) or stops.ids_of_prompt(lm)
     except ValueError:
-        return stops.default_ids(lm)
+        return stops.ids_of_prompt(lm)
 
 
 def _say_wrong_ids(lm: LanguageModel, given: str) -> None:

@@ -9,7 +9,7 @@ from lmcore.generation import tree_file
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree_file import Restored
 from lmcore.worker import Worker, each_of
-from pages.common import page, session
+from pages.common import conversation, page, session
 from pages.common.text import _, ngettext
 from pages.stages.generation import runs
 
@@ -87,7 +87,7 @@ def _open() -> None:
     except ValueError as error:
         st.session_state[_REFUSED] = str(error)
         return
-    st.session_state["prompt"] = file.prompt
+    conversation.bring_back(file.prompt)
     st.session_state[_PASTED] = ""
     run = runs.current(lm, session.encoding(file.prompt))
     run.stop()

@@ -10,7 +10,7 @@ import streamlit as st
 from lmcore import Encoding, LanguageModel
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.text_run import TextRun
-from pages.common import session
+from pages.common import conversation, session
 from pages.stages.generation import stops
 
 _RUNS = "generation.runs"  # (model, prompt) -> its run, the latest last
@@ -30,9 +30,12 @@ def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
             run.rest()
         st.session_state[_CURRENT] = key
         st.session_state[SELECTED] = None
+    runs = st.session_state.get(_RUNS, {})
+    if key in runs and list(runs[key].tree.prompt_ids) != prompt.ids:
+        del runs[key]  # of the same text, typed and not rendered: its control strings are other ids
 
     def make() -> GenerationRun:
-        return GenerationRun(lm, prompt.ids, stops.default_ids(lm), session.forward_lock(), session.kept())
+        return GenerationRun(lm, prompt.ids, stops.ids_of_prompt(lm), session.forward_lock(), session.kept())
 
     return latest(_RUNS, key, make)
 
@@ -66,4 +69,5 @@ def kept() -> list[tuple[Key, GenerationRun]]:
 
 def bring_back(key: Key) -> None:
     """Go back to the prompt and model of an earlier run, as a callback of a button."""
-    st.session_state["model"], st.session_state["prompt"] = key
+    st.session_state["model"] = key[0]
+    conversation.bring_back(key[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lmcore import LanguageModel
+from pages.common import conversation
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
@@ -12,6 +13,12 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 def default_ids(lm: LanguageModel) -> frozenset[int]:
     """Return the ids that end a text of this model, as its files say."""
     return frozenset(lm.end_tokens)
+
+
+def ids_of_prompt(lm: LanguageModel) -> frozenset[int]:
+    """Return the ids that end a text, and in a conversation the one with which the template ends a turn."""
+    turn = conversation.end_of_turn(lm) if conversation.is_on() else None
+    return default_ids(lm) | ({turn} if turn is not None else set())
 
 
 def read_ids(text: str, vocab_size: int) -> frozenset[int]:

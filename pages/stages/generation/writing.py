@@ -14,7 +14,7 @@ from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
 from pages.common import page
 from pages.common.text import _, markdown_literal, ngettext, visible
-from pages.stages.generation import branches, controls, files, line, runs, stops
+from pages.stages.generation import branches, controls, files, line, runs, stops, turn
 from pages.stages.generation.buttons import buttons
 from pages.stages.sampling import knobs
 
@@ -50,8 +50,11 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
         colour, top_n = controls.show(lm, run)
     with right:
         files.opening()
+        if turn.wants_answer():
+            _act(lm, run, run.start)
         _buttons(lm, run)
         line.live(run, prompt, colour, top_n)
+        turn.show(run)
     branches.show(run, len(prompt.ids))
     _earlier()
     files.show(run, prompt)
@@ -129,16 +132,6 @@ def _arguments(settings: SamplingSettings) -> str:
 
 def _buttons(lm: LanguageModel, run: GenerationRun) -> None:
     """Draw what moves the generation."""
-
-    def act(action: Callable[[], object]) -> None:
-        st.session_state[runs.SELECTED] = None
-        run.error = None
-        controls.apply(lm, run)
-        try:
-            action()
-        except ValueError as error:
-            run.error = error
-
     buttons(
         {
             "step": run.step,
@@ -146,12 +139,22 @@ def _buttons(lm: LanguageModel, run: GenerationRun) -> None:
             "stop": run.ask_to_stop,
             "restart": lambda: run.go_to(run.tree.root),
         },
-        act,
+        lambda action: _act(lm, run, action),
         key="generation",
         running=run.running,
         can_grow=not run.end,
         at_start=run.node.parent is None,
     )
+
+
+def _act(lm: LanguageModel, run: GenerationRun, action: Callable[[], object]) -> None:
+    st.session_state[runs.SELECTED] = None
+    run.error = None
+    controls.apply(lm, run)
+    try:
+        action()
+    except ValueError as error:
+        run.error = error
 
 
 def _table(run: GenerationRun) -> pd.DataFrame:

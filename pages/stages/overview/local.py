@@ -11,7 +11,7 @@ import streamlit as st
 from lmcore import LanguageModel
 from lmcore.analysis.overview.way import Way, follow
 from lmcore.generation.run import GenerationRun
-from pages.common import link, page, session
+from pages.common import conversation, link, page, session
 from pages.common.text import _
 from pages.live.overview import overview
 from pages.live.sampling_lab.engines import table as engine_table
@@ -51,7 +51,7 @@ def show() -> None:
     if is_last and not run.tree.is_full(run.node):
         run.tree.know(run.node, logits)
     n_prompt = len(prompt.ids)
-    text = _whole_text(lm, run)
+    text = _whole_text(run)
     history = {"prompt": ids[: min(n_prompt, chosen.position + 1)], "generated": ids[n_prompt : chosen.position + 1]}
     settings = knobs.for_lab(lm.config.vocab_size)
     named = {ids[chosen.position], *history["generated"], *map(int, settings["logit_bias"])}
@@ -69,7 +69,7 @@ def show() -> None:
             "settings": settings,
             "engines": engine_table(),
             "draw": told.drawn(run, seed),
-            "take": {"possible": run.node.depth > 0, "same": session.encoding(text).ids == ids},
+            "take": {"possible": run.node.depth > 0, "same": _taken_ids(lm, run) == ids},
             "links": told.links(_state(settings), chosen, text),
             "answered": st.session_state.get(_ANSWERED, 0),
         },
@@ -113,16 +113,40 @@ def _way(lm: LanguageModel, ids: list[int], position: int) -> tuple[Way, int]:
     return last[1], last[2]
 
 
-def _whole_text(lm: LanguageModel, run: GenerationRun) -> str:
+def _whole_text(run: GenerationRun) -> str:
     """Return the prompt with what was drawn after it; bytes that are no characters yet are left out."""
-    drawn = b"".join(node.token for node in run.tree.path(run.node))
-    return session.prompt() + drawn.decode("utf-8", "ignore")
+    return session.prompt() + _drawn_text(run)
+
+
+def _drawn_text(run: GenerationRun) -> str:
+    return b"".join(node.token for node in run.tree.path(run.node)).decode("utf-8", "ignore")
+
+
+def _taken_ids(lm: LanguageModel, run: GenerationRun) -> list[int]:
+    """Return the ids of the prompt that `_take_text` would make."""
+    if not conversation.is_on():
+        return session.encoding(_whole_text(run)).ids
+    try:
+        rendered = conversation.rendered(lm, conversation.extended(_drawn_text(run)))
+    except ValueError:
+        return []
+    return session.encoding(conversation.RenderedText(rendered.text)).ids
+
+
+def _take_text(run: GenerationRun) -> None:
+    """Make what was drawn a part of the prompt: of its text, or of the assistant's turn."""
+    if conversation.is_on():
+        conversation.take(conversation.extended(_drawn_text(run)))
+    else:
+        st.session_state["prompt"] = _whole_text(run)
 
 
 def _state(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that every part's page is opened with."""
-    names = ("model", "lang", "temperature", "top_k", "top_p", "seed")
-    return {name: st.session_state[name] for name in names}
+    names = ["model", "lang", "temperature", "top_k", "top_p", "seed"]
+    if conversation.is_on():
+        names += [conversation.FORM, conversation.CHAT, conversation.TEMPLATE]
+    return {name: st.session_state.get(name) for name in names}
 
 
 # ---- What the reader does -------------------------------------------------------------------------------------------
@@ -178,7 +202,7 @@ def _choose(act: Mapping[str, Any]) -> None:
 
 def _take(_act: Mapping[str, Any]) -> None:
     run = _run()
-    st.session_state["prompt"] = _whole_text(session.language_model(), run)
+    _take_text(run)
     st.session_state["position"] = None
 
 
@@ -189,7 +213,7 @@ def _open(act: Mapping[str, Any]) -> None:
     if to is None:
         return
     if to["stage"] != "generation" and run.node.depth:
-        st.session_state["prompt"] = _whole_text(lm, run)  # there the longer text is the prompt; the run stays here
+        _take_text(run)  # there the longer text is the prompt; the run stays here
     st.session_state.update(to["set"])
     st.session_state[_OPEN] = to["stage"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pages.common import engines, link, page, session, widgets
 from pages.common.text import _
-from pages.stages.tokenization import compare, engine, merges, names, search, special, tokens, toy, train
+from pages.stages.tokenization import chat, compare, engine, merges, names, search, special, tokens, toy, train
 
 VIEWS = {
     "tokens": tokens.show,
+    "chat": chat.show,
     "compare": compare.show,
     "merges": merges.show,
     "train": train.show,
@@ -18,6 +19,7 @@ VIEWS = {
 }
 titles = {
     "tokens": _("Tokens"),
+    "chat": _("Chat"),
     "compare": _("Several vocabularies"),
     "merges": _("Merges"),
     "train": _("Train a vocabulary"),
@@ -30,7 +32,7 @@ titles = {
 
 def show() -> None:
     """Show the view that the reader looks at."""
-    view = widgets.views("tokenization.view", titles, 4)
+    view = widgets.views("tokenization.view", titles, 5)
     VIEWS[view](session.language_model())
 
 

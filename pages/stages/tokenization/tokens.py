@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lmcore import Encoding, LanguageModel
-from pages.common import link, page
+from pages.common import link, page, session
 from pages.common.text import _, markdown_literal, ngettext
 from pages.live.token_groups import token_groups
 from pages.stages.tokenization.common import composed, drawn_groups, follow, require_text, token_table
@@ -25,7 +25,7 @@ assert tokenizer.decode(encoding.ids[encoding.n_added :]) == encoding.text
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
     text = require_text()
-    found = lm.tokenizer.encode(text)
+    found = session.encoding()
     last = len(found) - 1
     position = link.remember("position", None, int)
     if position is not None and not 0 <= position <= last:

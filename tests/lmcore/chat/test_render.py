@@ -76,6 +76,7 @@ def test_each_character_of_a_conversation_is_known():
     assert [span.in_prompt for span in found.spans] == [False] * 12 + [True] * 2
     assert found.text[slice(*found.prompt)] == "<|im_start|>assistant\n"
     assert found.spans[0].line == 3 and found.spans[-1].line == 6
+    assert found.variables == ("add_generation_prompt", "messages")
 
 
 def test_what_cannot_be_told_is_mixed_and_what_tools_are_is_theirs():
@@ -87,6 +88,7 @@ def test_the_lines_that_ran():
     source = "{% if messages[0].role == 'user' %}\nA\n{% else %}\nB\n{% endif %}\n{% for m in [] %}\nC\n{% endfor %}\nD"
     assert ours(source, [user("x")]).lines == (1, 2, 6, 9)
     assert ours(source, [system("x")]).lines == (1, 4, 6, 9)
+    assert ours("{{ 'a\nb' }}\n{{ 'a\\nb' }}\n{% if false %}c{% endif %}", [user("x")]).lines == (1, 2, 3, 4)
     with pytest.raises(TemplateRefused) as error:
         render("a\n{{ 1 + 'b' }}", [user("x")])
     assert error.value.line == 2

@@ -57,6 +57,17 @@ def test_links_lead_to_the_same_state() -> None:
     assert shown["next"] == shown["text"]["rows"][3]["id"]  # the token that came after the followed one
 
 
+def test_links_of_a_conversation_lead_to_it() -> None:
+    chat = '{"messages":[{"role":"user","content":"今天天气"}]}'
+    template = "{{ messages[0].content }}<|endoftext|>"
+    shown = told(open_overview(form="chat", chat=chat, **{"chat.template": template}))
+    lm = lmcore.load()
+    ids = lmcore.chat.encode(lm, [{"role": "user", "content": "今天天气"}], template=template).ids
+    assert [row["id"] for row in shown["text"]["rows"]] == ids
+    query = parse_qs(urlsplit(shown["links"]["blocks"]["href"]).query)
+    assert (query["form"], query["chat"], query["chat.template"]) == (["chat"], [chat], [template])
+
+
 @pytest.mark.parametrize("values", [{"layer": "99"}, {"overview.head": "99"}, {"position": "99"}, {"seed": "-5"}])
 def test_what_does_not_fit_the_model_is_brought_to_what_does(values: dict[str, str]) -> None:
     app = open_overview(prompt=PROMPT, **values)

@@ -1,0 +1,268 @@
+"""Messages to template to text to ids: what the model really gets, where it came from, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lmcore import LanguageModel, chat
+from lmcore.chat.findings import KINDS
+from pages.common import conversation, link, page, session
+from pages.common.conversation import Conversation
+from pages.common.shared import shared
+from pages.common.text import _, markdown_literal, visible
+from pages.live.chat_text import chat_text, origin
+from pages.live.token_groups import token_groups
+from pages.stages.tokenization.common import drawn_groups
+
+MOST_TEMPLATE = 100_000
+MOST_ANSWER = 500
+ANSWER = "chat.answer"
+EXAMPLE = """{% for message in messages %}
+<|im_start|>{{ message.role }}
+{{ message.content }}<|im_end|>
+{% endfor %}
+{% if add_generation_prompt %}
+<|im_start|>assistant
+{% endif %}"""
+
+CODE = """
+import lmcore
+from lmcore import chat
+
+lm = lmcore.load({name!r})
+messages = {messages!r}
+options = {options!r}
+template = {template}
+rendered = chat.render(template, messages, **options)
+for span in rendered.spans:
+    print(span.kind, span.message, span.field, repr(span.text))
+print(chat.encode(lm, messages, template=template, **options).ids)
+for finding in chat.check(lm, messages, template=template, answer={answer!r}, **options):
+    print(finding.consequence, finding.mend, finding.harm)
+"""
+
+
+def show(lm: LanguageModel) -> None:
+    """Draw the view."""
+    now = conversation.current()
+    controls, picture = page.workbench()
+    with controls:
+        _form()
+        _template(lm)
+    with picture:
+        try:
+            rendered = conversation.rendered(lm, now)
+        except ValueError as error:
+            st.info(str(error))
+            link.stop()
+    with controls:
+        _variables(now, rendered)
+        answer = _answer()
+    with picture:
+        chat_text(rendered, now.messages, _findings(lm, now, ""), key="chat.text")
+        _legend()
+    found = chat.encode_rendered(lm.tokenizer, rendered)
+    _said(_findings(lm, now, answer))  # measuring takes passes of the model: the text is there before
+    st.markdown(
+        "**"
+        + _("{n:,} ids, {control:,} of them control tokens").format(
+            n=len(found), control=sum(i in lm.tokenizer.special_tokens.values() for i in found.ids)
+        )
+        + "**"
+    )
+    token_groups(found.tokens, found.ids, drawn_groups(found), key="chat.groups", label=_("The conversation's tokens"))
+    page.numbers_table(_table(rendered, now), "chat")
+    used, own = conversation.template(lm), lm.chat_template
+    page.snippet(
+        CODE.format(
+            name=lm.name,
+            messages=[dict(message) for message in now.messages],
+            options=now.options(),
+            template="lm.chat_template" if used == own else repr(used.source if used else ""),
+            answer=answer or None,
+        )
+    )
+
+
+def _form() -> None:
+    if conversation.is_on():
+        st.caption(_("The prompt above is this conversation: every page works on its ids."))
+        return
+    st.caption(_("The prompt above is a text. Here it is the only message of a conversation."))
+    st.button(
+        _("Make the prompt a conversation"),
+        key="chat.begin",
+        on_click=conversation.switch,
+        args=(True,),
+        type="primary",
+    )
+
+
+def _template(lm: LanguageModel) -> None:
+    own = lm.chat_template
+    if own is None:
+        st.caption(_("{name} has no chat template: its files hold none.").format(name=markdown_literal(lm.name)))
+    typed = st.session_state.get(conversation.TEMPLATE)
+    label = _("The template is typed") if typed else _("Type or paste a template")
+    with st.popover(label, icon=":material/code:", width="stretch"):
+        st.text_area(
+            _("A template in Jinja"),
+            typed or (own.source if own else EXAMPLE),
+            key=f"chat.typed.{lm.name}",
+            height=320,
+            max_chars=MOST_TEMPLATE,
+        )
+        with st.container(horizontal=True):
+            st.button(_("Use it"), key="chat.use", on_click=_use, args=(f"chat.typed.{lm.name}", own))
+            st.button(_("The model's own"), key="chat.own", on_click=_use, args=(None, own), disabled=not typed)
+
+
+def _use(key: str | None, own: chat.ChatTemplate | None) -> None:
+    source = st.session_state[key] if key else ""
+    st.session_state[conversation.TEMPLATE] = None if own is not None and source == own.source else source or None
+
+
+def _variables(now: Conversation, rendered: chat.Rendered) -> None:
+    """Show a switch or a field for each variable of the template; they are the conversation's."""
+    is_on = conversation.is_on()
+    _switch(_("Generation prompt"), "add_generation_prompt", now.prompt, is_on, lambda on: _set(prompt=on))
+    is_answer = now.messages[-1]["role"] == "assistant"
+    _switch(
+        _("Continue the last message"),
+        "continue_final_message",
+        now.continued,
+        is_on and (is_answer or now.continued),
+        lambda on: _set(continued=on),
+    )
+    known = {"messages", "tools", "documents", "add_generation_prompt"}
+    for name in rendered.variables:
+        if name in known or name.endswith("_token"):
+            continue
+        if name.startswith(("enable_", "add_", "keep_", "clear_", "preserve_", "use_")) or name == "thinking":
+            value = bool(now.variables.get(name, False))
+            _switch(f"`{visible(name)}`", name, value, is_on, lambda on, name=name: _set_variable(name, on))
+        else:
+            key = f"chat.variable.{name}"
+            st.session_state[key] = str(now.variables.get(name, ""))
+            st.text_input(
+                f"`{visible(name)}`",
+                key=key,
+                disabled=not is_on,
+                max_chars=200,
+                on_change=lambda key=key, name=name: _set_variable(name, st.session_state[key] or None),
+            )
+
+
+def _switch(label: str, name: str, value: bool, is_on: bool, take: Callable[[bool], None]) -> None:
+    key = f"chat.switch.{name}"
+    st.session_state[key] = value
+    st.toggle(label, key=key, disabled=not is_on, on_change=lambda: take(st.session_state[key]))
+
+
+def _set(**changed: bool) -> None:
+    now = replace(conversation.current(), **changed)  # type: ignore[arg-type]
+    if changed.get("continued"):
+        now = replace(now, prompt=False)
+    elif changed.get("prompt"):
+        now = replace(now, continued=False)
+    conversation.take(now)
+
+
+def _set_variable(name: str, value: bool | str | None) -> None:
+    now = conversation.current()
+    variables = {key: other for key, other in now.variables.items() if key != name}
+    if value is not None:
+        variables[name] = value
+    conversation.take(replace(now, variables=variables))
+
+
+def _answer() -> str:
+    link.remember(ANSWER, "")
+    return st.text_input(
+        _("The true answer"),
+        key=ANSWER,
+        max_chars=MOST_ANSWER,
+        persist_state="session",
+        help=_("With it, what a fault costs is measured: the model's loss of this answer, with and without the fault."),
+    )
+
+
+def _legend() -> None:
+    st.caption(
+        _(
+            "A colour is a message; grey are the template's own words; framed are control tokens; dotted is another "
+            "value; hatched is what was made of several. The bar at the left marks the generation prompt, · a space, "
+            "⏎ a new line. Point at a span to see where it came from."
+        )
+    )
+
+
+def _findings(lm: LanguageModel, now: Conversation, answer: str) -> tuple[chat.Finding, ...]:
+    used = conversation.template(lm)
+    assert used is not None  # it was rendered
+    return _checked(lm.name, used.source, now.text, answer, lm, used, now)
+
+
+@shared(entries=64)
+def _checked(
+    name: str,
+    source: str,
+    text: str,
+    answer: str,
+    _lm: LanguageModel,
+    _template: chat.ChatTemplate,
+    _now: Conversation,
+) -> tuple[chat.Finding, ...]:
+    other = _lm.chat_template if _lm.chat_template != _template else None
+    with session.forward_lock():
+        return chat.check(
+            _lm, _now.messages, template=_template, other=other, answer=answer.strip() or None, **_now.options()
+        )
+
+
+def _said(findings: tuple[chat.Finding, ...]) -> None:
+    if not findings:
+        st.markdown("✓ " + _("Nothing is wrong between messages, template, tokenizer and end tokens."))
+        return
+    lines = []
+    for finding in findings:
+        consequence, mend = (
+            _(sentence).format(**{name: _literal(value) for name, value in finding.values.items()})
+            for sentence in KINDS[finding.kind]
+        )
+        lines.append(f"- ⚠ {consequence} {mend}{_harm(finding.harm)}")
+    st.markdown("\n".join(lines))
+
+
+def _literal(value: Any) -> str:
+    return markdown_literal(value) if isinstance(value, str) else str(value)
+
+
+def _harm(harm: chat.Harm | None) -> str:
+    if harm is None:
+        return ""
+    sentence = {
+        "loss": _("The true answer's loss: {as_is:.3f} nats per token as it is, {mended:.3f} when mended."),
+        "probability": _(
+            "After the true answer, the probability that generation stops: {as_is:.4f} as it is, {mended:.4f} when "
+            "mended."
+        ),
+    }[harm.measure]
+    return " **" + sentence.format(as_is=harm.as_is, mended=harm.mended) + "**"
+
+
+def _table(rendered: chat.Rendered, now: Conversation) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            _("start"): [span.start for span in rendered.spans],
+            _("end"): [span.end for span in rendered.spans],
+            _("text"): [visible(span.text) for span in rendered.spans],
+            _("origin"): [origin(span, now.messages) for span in rendered.spans],
+            _("generation prompt"): [span.in_prompt for span in rendered.spans],
+        }
+    )

@@ -1,0 +1,59 @@
+"""Generation in a conversation: it stops at the end of the turn, the answer becomes a message, and it goes on."""
+
+from __future__ import annotations
+
+import json
+
+import lmcore
+from lmcore import chat
+from tests.pages.generation.page import current, press, run
+from tests.pages.harness import clean, printed
+
+# The small world's one control token ends a turn here, as an end of turn does in a chat model.
+TEMPLATE = "{% for m in messages %}{{ m.content }}<|endoftext|>{% endfor %}"
+MESSAGES = [{"role": "user", "content": "今天天气"}]
+ADDRESS = {
+    "form": "chat",
+    "chat": json.dumps({"messages": MESSAGES}),
+    "chat.template": TEMPLATE,
+    "max_new_tokens": "60",
+    "seed": "6",  # its text ends by itself
+}
+
+
+def messages(app) -> list[dict[str, str]]:
+    return json.loads(app.session_state["chat"])["messages"]
+
+
+def test_an_answer_becomes_a_message_and_the_next_message_is_answered_at_once() -> None:
+    app = press(run(**ADDRESS), "run")
+    first = current(app)
+    lm = lmcore.load()
+    prompt = chat.encode(lm, MESSAGES, template=TEMPLATE).ids
+    assert list(first.tree.prompt_ids) == prompt
+    assert first.end == "stop token" and first.node.token == b"<|endoftext|>"
+    ids = [int(line.split()[1]) for line in printed(app).splitlines()]
+    assert ids == [step.token_id for step in first.tree.path(first.node)]
+
+    answer = lm.tokenizer.decode(ids[:-1])
+    app.text_input(key="turn.next").set_value("我喜欢").run()
+    said = [*MESSAGES, {"role": "assistant", "content": answer}, {"role": "user", "content": "我喜欢"}]
+    assert messages(app) == said
+    second = current(app)
+    assert second is not first and list(second.tree.prompt_ids) == chat.encode(lm, said, template=TEMPLATE).ids
+    while second.running:
+        pass
+    assert second.node.depth > 0  # it began by itself
+
+    clean(app.run())
+    app.button(key="turn.keep").click().run()
+    assert messages(app)[:3] == said and messages(app)[3]["role"] == "assistant"
+
+
+def test_a_beginning_that_is_gone_on_with_is_completed() -> None:
+    begun = [*MESSAGES, {"role": "assistant", "content": "很"}]
+    given = {**ADDRESS, "chat": json.dumps({"messages": begun, "continued": True})}
+    app = press(run(**given), "step")
+    drawn = current(app).node.token.decode()
+    app.button(key="turn.keep").click().run()
+    assert messages(app) == [*MESSAGES, {"role": "assistant", "content": "很" + drawn}]

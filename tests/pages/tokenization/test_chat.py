@@ -1,0 +1,100 @@
+"""The Chat view: the text that the template writes, its ids on every page, its findings, and models without one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import lmcore
+from lmcore import chat
+from pages.common.conversation import Conversation, RenderedText
+from tests.pages.harness import go_to, open_page, part, printed, told
+
+TEMPLATE = """{% for m in messages %}{{ m.role }}: {{ m.content }}
+{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"""
+MESSAGES = [{"role": "system", "content": "今天"}, {"role": "user", "content": "<b>$x$</b> :red[y]"}]
+ADDRESS = {
+    "tokenization.view": "chat",
+    "form": "chat",
+    "chat": json.dumps({"messages": MESSAGES}),
+    "chat.template": TEMPLATE,
+}
+TEXT = "system: 今天\nuser: <b>$x$</b> :red[y]\nassistant: "
+
+
+def chips(app):
+    return [int(chip["id"]) for group in part(app, "token_groups")["groups"] for chip in group["chips"]]
+
+
+def test_a_model_without_a_template_says_so_on_every_page():
+    app = open_page("tokenization", **(ADDRESS | {"chat.template": ""}))
+    assert "small-world has no chat template" in told(app)
+    assert "small-world has no chat template" in told(go_to(app, "logits"))
+
+
+def test_a_typed_template_renders_and_every_page_works_on_its_ids():
+    app = open_page("tokenization", **ADDRESS)
+    shown = part(app, "chat_text")
+    assert "".join(span["text"] for span in shown["spans"]).replace("⏎\n", "\n").replace("·", " ") == TEXT
+    assert [line["ran"] for line in shown["lines"]] == [True, True]
+    labels = {span["label"] for span in shown["spans"]}
+    assert {"message 1 (system): content", "the template's own words, line 1"} <= labels
+    assert [span["text"] for span in shown["spans"] if span["prompt"]] == ["assistant:·"]
+
+    lm = lmcore.load()
+    ids = chat.encode(lm, MESSAGES, template=TEMPLATE).ids
+    assert chips(app) == ids
+    assert str(ids) in printed(app)
+    app.session_state["tokenization.view"] = "tokens"
+    app.run()
+    assert chips(app) == ids
+    assert str(ids[3]) in printed(app)
+
+
+def test_a_refusal_is_a_sentence_and_the_conversation_is_kept():
+    refusing = "{{ raise_exception('No system, please.') }}"
+    app = open_page("tokenization", **(ADDRESS | {"chat.template": refusing}))
+    assert "No system, please." in told(app)
+    assert "No system, please." in told(go_to(app, "blocks"))
+    assert json.loads(app.session_state["chat"])["messages"] == MESSAGES
+
+
+def test_a_link_that_sets_the_prompt_makes_it_a_text():
+    app = open_page("tokenization", **ADDRESS)
+    app.query_params["apply"], app.query_params["prompt"] = "1", "我喜欢"
+    for name in ("form", "chat"):
+        del app.query_params[name]
+    app.run()
+    assert app.session_state["form"] is None and app.session_state["prompt"] == "我喜欢"
+
+
+def test_a_finding_says_what_follows_and_what_it_costs():
+    given = json.dumps({"messages": MESSAGES, "prompt": False})
+    app = open_page("tokenization", **(ADDRESS | {"chat": given, "chat.answer": "很好"}))
+    lm = lmcore.load()
+    (finding,) = chat.check(lm, MESSAGES, template=TEMPLATE, answer="很好", add_generation_prompt=False)
+    assert finding.kind == "prompt_missing"
+    assert finding.consequence in told(app) and f"{finding.harm.as_is:.3f} nats" in told(app)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"messages": []}', '{"messages": [{"role": 1, "content": "a"}]}'])
+def test_what_is_no_conversation_is_refused(text):
+    with pytest.raises(ValueError, match="."):
+        Conversation.parse(text)
+    open_page("tokenization", **(ADDRESS | {"chat": text}))  # the prompt's text is its only message
+
+
+def test_a_conversation_comes_back_as_it_was():
+    given = {"messages": MESSAGES, "prompt": False, "tools": "[", "variables": {"enable_thinking": False}}
+    conversation = Conversation.of(given)
+    assert Conversation.parse(conversation.text) == conversation
+    with pytest.raises(ValueError, match="not JSON"):
+        conversation.options()
+
+
+def test_a_rendered_text_in_code_gives_its_ids():
+    lm = lmcore.load()
+    text = RenderedText("<|endoftext|>今天")
+    ids = eval(f"lm.tokenizer.encode({text!r}).ids", {"lm": lm})
+    assert ids == lm.tokenizer.encode("<|endoftext|>今天", special_tokens=True).ids
