@@ -10,7 +10,7 @@ from lmcore.checkpoints.progress import Doing, Progress, silent
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 _WANTED = re.compile(
-    r"(generation_)?config\.json|tokenizer(_config)?\.json|model(-\d+-of-\d+)?\.safetensors(\.index\.json)?"
+    r"(generation_)?config\.json|tokenizer(_config)?\.json|chat_template\.jinja|model(-\d+-of-\d+)?\.safetensors(\.index\.json)?"
 )
 
 
