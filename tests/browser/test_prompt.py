@@ -156,7 +156,7 @@ def test_a_conversation_is_written_below_the_line_and_reaches_the_page_and_the_a
     page.get_by_label("Message 2", exact=True).fill("<img src=x onerror=alert(1)>")
     page.get_by_role("button", name="Done").click()
     expect(page.locator("p.text")).to_contain_text("[user]one⏎")
-    page.wait_for_function("new URLSearchParams(location.search).get('chat')?.includes('onerror')")
+    page.wait_for_function("() => new URLSearchParams(location.search).get('chat')?.includes('onerror')")
     expect(summary).to_contain_text("system: <img")
     page.reload()
     expect(page.get_by_role("button", name="The conversation")).to_contain_text("system: <img")
