@@ -7,7 +7,7 @@ import streamlit as st
 from pages.common import bar, link, presenter, share, stages
 from pages.common.server import around_the_pages
 from pages.common.text import _
-from pages.lessons import panel
+from pages.lessons import panel, record
 from pages.live.document import document
 
 SIDEBAR_WIDTH = 208  # pixels
@@ -32,19 +32,21 @@ def main() -> None:
     """Draw what is around the page, then the page."""
     st.set_page_config(page_icon="🔎", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
     link.begin()
+    panel.begin()
     with st.sidebar:
         bar.language_switch()
         presenter.switch()
-        share.show()
+        share.show(panel.shared())
         document()
-    page = st.navigation(pages())
+        record.publish()
+    page = st.navigation(listed := pages())
     name = _("Language model explorer")
     st.set_page_config(page_title=f"{page.title.lstrip('0123456789 ')} · {name}")
     with st.container(key="prompt-bar"):
         bar.prompt_bar()
     bar.notes()
-    waits = panel.show()
-    presenter.way_out()
+    waits = panel.show(page.url_path.replace("home", "") or "overview")
+    presenter.controls(listed, page, panel.shared())
     if not waits:
         page.run()
     link.publish()

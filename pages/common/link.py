@@ -18,7 +18,8 @@ Back shows defaults, it drops values out of range without a word, and st.switch_
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
@@ -33,6 +34,8 @@ _APPLIED = "link.applied"  # the link whose values were taken last
 _KNOWN = "link.known"  # every parameter that the session has remembered
 _ASSIGNED = "link.assigned"  # key -> how many times `assign` has set it
 _ADDRESS = "link.address"  # the parameters last published
+_DEFAULTS = "link.defaults"  # what each parameter is without an address
+_SUPPOSED = "link.supposed"  # parameters read in place of the address's; None stands for the default
 _PUBLISHED = "link.published"  # whether this run has published
 APPLY = "apply"
 _TEXT, _FORM = "prompt", "form"  # a link that sets the prompt's text makes the prompt a text
@@ -53,8 +56,29 @@ def begin() -> None:
         st.session_state[_APPLIED] = query
         others = st.session_state.get(_KNOWN, set()) - {*_KEPT} if query[APPLY] == FRESH else set()
         others |= {_FORM} if _TEXT in query else set()
-        for key in {*query, *others}:
-            st.session_state.pop(key, None)  # remember() reads it from the address anew
+        _read_anew({*query, *others})
+
+
+def take_address() -> None:
+    """Take every value from the address, as after the browser's Back to another state of a page."""
+    _read_anew(st.session_state.get(_KNOWN, set()) - {*_KEPT})
+
+
+def suppose(values: Mapping[str, str | None]) -> None:
+    """Give parameters that the next `remember` of each reads in place of the address's; None is the default."""
+    st.session_state[_SUPPOSED] = dict(values)
+
+
+def _read_anew(keys: Iterable[str]) -> None:
+    st.session_state[_SUPPOSED] = {}
+    for key in keys:
+        st.session_state.pop(key, None)  # remember() reads it from the address
+
+
+def go(script: Path, values: Mapping[str, str]) -> NoReturn:
+    """Open a page at once with these values; all others go back to what they are on a first visit."""
+    st.session_state[_APPLIED] = None
+    st.switch_page(script, query_params={**values, APPLY: FRESH})
 
 
 def remember(key: str, default: Any, parse: Parse = str) -> Any:
@@ -70,8 +94,9 @@ def remember(key: str, default: Any, parse: Parse = str) -> Any:
     """
     if key not in st.session_state:
         st.session_state[key] = default
-        if key in st.query_params:
-            text = whole_characters(st.query_params[key])
+        given = st.session_state.get(_SUPPOSED, {}).pop(key, st.query_params.get(key))
+        if given is not None:
+            text = whole_characters(given)
             try:
                 st.session_state[key] = parse(text)
             except (ValueError, KeyError):
@@ -79,6 +104,7 @@ def remember(key: str, default: Any, parse: Parse = str) -> Any:
     if key not in st.session_state[_KEYS]:
         st.session_state[_KEYS].append(key)
     st.session_state.setdefault(_KNOWN, set()).add(key)
+    st.session_state.setdefault(_DEFAULTS, {})[key] = default
     return st.session_state[key]
 
 
@@ -176,10 +202,22 @@ def publish() -> None:
     show_in_address(time.time_ns() // 1000, state[_ADDRESS])
 
 
-def address() -> str:
-    """Return the whole address of the page as it was at the end of the last run."""
+def address(only: Collection[str] = ()) -> str:
+    """Return an address that opens the page as it was at the end of the last run, as short as it can be.
+
+    The language is always in it; other values only where they are not what a first visit has.
+
+    Args:
+        only: the parameters it may have besides the language; all when there are none.
+    """
     origin = str(st.context.url or "http://localhost:8501/").partition("?")[0]
-    return f"{origin}?{urlencode(state)}" if (state := st.session_state.get(_ADDRESS)) else origin
+    defaults = st.session_state.get(_DEFAULTS, {})
+    state = {
+        key: text
+        for key, text in st.session_state.get(_ADDRESS, {}).items()
+        if key == "lang" or (key not in _KEPT and (key in only or not only) and text != as_text(defaults.get(key)))
+    }
+    return f"{origin}?{urlencode(state, safe='/,:')}" if state else origin
 
 
 def stop() -> NoReturn:

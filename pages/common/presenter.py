@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import streamlit as st
 
-from pages.common import link
+from pages.common import link, share
 from pages.common.text import _
 
 KEY = "present"
@@ -41,11 +42,29 @@ def switch() -> None:
     )
 
 
-def way_out() -> None:
-    """Show the button that leads out of the view, in a corner."""
-    if is_on():
-        with st.container(key="presenter-leave"):
-            st.button(_("Leave the presenter view"), key="presenter.leave", on_click=_turn, args=(None,))
+def controls(pages: Sequence[st.Page], page: st.Page, shared: Collection[str]) -> None:
+    """Show, in a corner of the view, what stands in the sidebar otherwise: turning pages, sharing, and the way out.
+
+    Args:
+        pages: all pages in order.
+        page: the one that is shown.
+        shared: see `share.show`.
+    """
+    if not is_on():
+        return
+    order = [each for each in pages if each.visibility == "visible"]
+    place = order.index(page) if page in order else 0
+    with st.container(key="presenter-controls", horizontal=True, gap="small"):
+        for key, icon, label, to in (
+            ("presenter.previous", ":material/chevron_left:", _("Page before: {title}"), place - 1),
+            ("presenter.next", ":material/chevron_right:", _("Next page: {title}"), place + 1),
+        ):
+            other = order[to] if 0 <= to < len(order) else None
+            title = "" if other is None else other.title
+            if st.button(icon, key=key, help=label.format(title=title), disabled=other is None) and other is not None:
+                st.switch_page(other)
+        share.show(shared, key="presenter.share")
+        st.button(_("Leave the presenter view"), key="presenter.leave", on_click=_turn, args=(None,))
 
 
 def _turn(on: bool | None) -> None:

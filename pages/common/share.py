@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 import segno
@@ -11,6 +12,7 @@ from pages.common import link
 from pages.common.text import _
 
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
+_WIDTH = 440  # pixels of the code: whole on a screen of 720, and read from the last row of a classroom
 
 
 def picture_format() -> str:
@@ -18,22 +20,31 @@ def picture_format() -> str:
     return st.session_state.get("pictures", "svg")
 
 
-def show() -> None:
-    """Show what opens the link and its QR code; the code is made only while it is looked at."""
+def show(only: Collection[str] = (), key: str = "share") -> None:
+    """Show the button that opens the link and its QR code, over the page, large enough for a projector.
+
+    Args:
+        only: the parameters that the link has besides the language; all when there are none.
+        key: of the button.
+    """
     st.session_state.setdefault("pictures", "svg")
-    with st.popover(_("Share"), icon=":material/share:", key="share", on_change="rerun") as opened:
-        if not opened.open:
-            return
-        address = link.address()
-        st.caption(_("Anyone who opens this link sees this page as it is now."))
-        st.code(address, language=None)
+    if st.button(_("Share"), icon=":material/share:", key=key):
+        st.dialog(_("Share"), width="large")(_show_link)(link.address(only))
+
+
+def _show_link(address: str) -> None:
+    code, told = st.columns([3, 2], vertical_alignment="center")
+    with code:
         try:
-            code = segno.make(address, error="l", micro=False)
+            made = segno.make(address, error="l", micro=False)
         except segno.DataOverflowError:
             st.text(_("The link is too long for a QR code."))
         else:
-            picture = code.svg_inline(border=2, dark="black", light="white", omitsize=True)
-            st.image(picture, width=240, alt=_("QR code of the link"))
+            picture = made.svg_inline(border=2, dark="black", light="white", omitsize=True)
+            st.image(picture, width=_WIDTH, alt=_("QR code of the link"))
+    with told:
+        st.caption(_("Anyone who opens this link sees this page as it is now."))
+        st.code(address, language=None, wrap_lines=True)
         if urlsplit(address).hostname in _LOCAL:
             st.caption(_("This address works only on this computer. Open the page by the server's name first."))
         formats = ["svg", "png"]
@@ -43,5 +54,5 @@ def show() -> None:
             format_func=str.upper,
             required=True,
             key="pictures",
-            persist_state="session",  # also while the list is closed
+            persist_state="session",  # also while the dialog is closed
         )

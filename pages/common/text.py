@@ -7,6 +7,8 @@ Never put values into the string before it is looked up; use `.format(...)` afte
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+
 import streamlit as st
 
 from pages.common import streamlit_private
@@ -22,12 +24,14 @@ __all__ = [
     "language",
     "markdown_literal",
     "ngettext",
+    "outside_a_session",
     "plotly_literal",
     "readable",
     "visible",
 ]
 
 LANGUAGES = {"en": "English", "zh": "简体中文"}
+outside_a_session = ContextVar("the language of a terminal", default="en")
 
 
 def browser_language() -> str:
@@ -39,7 +43,7 @@ def browser_language() -> str:
 def language() -> str:
     """Return the language of the current session, "en" or "zh"."""
     if not streamlit_private.in_a_session():
-        return "en"
+        return outside_a_session.get()
     return st.session_state.get("lang", "en")
 
 

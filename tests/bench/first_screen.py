@@ -51,7 +51,7 @@ _MEASURE = """() => {
   const main = document.querySelector("[data-testid=stMainBlockContainer]");
   const seen = (element) => element.checkVisibility({ visibilityProperty: true });
   const box = (element) => element.getBoundingClientRect();
-  const isInBar = (element) => element.closest(".st-key-prompt-bar, .st-key-presenter-leave, .st-key-lesson");
+  const isInBar = (element) => element.closest(".st-key-prompt-bar, .st-key-presenter-controls, .st-key-lesson");
   const LARGE = ".stPlotlyChart, .stVegaLiteChart, .stBidiComponent";
   const all = (selector) => [...main.querySelectorAll(selector)].filter((e) => seen(e) && !isInBar(e));
   const beside = "[class*=st-key-workbench] > * > .stHorizontalBlock > .stColumn:first-child, [class*=-strip]";

@@ -39,8 +39,9 @@ def show() -> None:
     )
     st.markdown(
         _(
-            "**In your browser.** One cookie with a random number, which protects uploads, and the layout you chose. "
-            "No account, no tracking, no usage statistics."
+            "**In your browser.** One cookie with a random number, which protects uploads; one with your choices in "
+            "lessons, until the browser is closed; and the layout you chose. No account, no tracking, no usage "
+            "statistics."
         )
     )
     if not engines.names():

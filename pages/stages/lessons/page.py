@@ -1,40 +1,79 @@
-"""Lessons to follow, and how to write one."""
+"""Lessons to follow, what a reader has answered, what a teacher needs, and how to write one."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.common import page
-from pages.common.text import _, language, markdown_literal, ngettext
-from pages.lessons import panel
-from pages.lessons.lesson import FOLDER_VARIABLE, OWN, LessonError, files, read
+from pages.common import link, page, widgets
+from pages.common.text import _, language, ngettext, readable
+from pages.lessons import panel, record
+from pages.lessons.lesson import Lesson
+from pages.lessons.reading import FOLDER_VARIABLE, OWN
+from pages.lessons.shelf import Shelved, shelf
+from pages.stages.lessons import answers, sheets
+
+
+def _show(shelved: Shelved, teaches: bool) -> None:
+    with st.container(border=True, key=f"lessons.{shelved.name}"):
+        if shelved.lesson is not None:
+            _show_lesson(shelved.lesson, teaches)
+            return
+        panel.say_broken(shelved)
+        if teaches:
+            st.text("\n".join(f"• {readable(problem)}" for problem in shelved.problems))
+
+
+def _show_lesson(lesson: Lesson, teaches: bool) -> None:
+    kept = record.record(lesson)
+    about, buttons = st.columns([4, 1], vertical_alignment="center")
+    steps, done = len(lesson.steps), len(kept.tries)
+    told = ngettext("{n} step", "{n} steps", steps).format(n=steps)
+    if done:
+        told += " · " + ngettext("{n} question answered", "{n} questions answered", done).format(n=done)
+    with about:
+        st.markdown(f"**{lesson.title.in_language(language())}**  \n{lesson.about.in_language(language())} {told}")
+    with buttons:
+        if not done and not kept.step:
+            if st.button(_("Start"), type="primary", key=f"lessons.start.{lesson.name}", width="stretch"):
+                panel.go(lesson, 0)
+        else:
+            go_on = _("Go on at step {n}").format(n=kept.step + 1)
+            if st.button(go_on, type="primary", key=f"lessons.go_on.{lesson.name}", width="stretch"):
+                panel.go(lesson, kept.step)
+            if st.button(_("Start again"), key=f"lessons.again.{lesson.name}", width="stretch"):
+                record.forget(lesson)
+                panel.go(lesson, 0)
+    if done:
+        with st.expander(_("Your answers"), expanded=st.session_state.get(panel.SHOWN) == lesson.name):
+            answers.show(lesson)
+    if teaches:
+        sheets.show_choice(lesson)
+
 
 page.header(
     _("Lessons"),
     _("Each step sets up a page and asks what will happen. After you answer, the model computes the correct answer."),
 )
-for file in files():
-    try:
-        lesson = read(file)
-    except LessonError as error:
-        st.error(markdown_literal(str(error)))
-        continue
-    with st.container(border=True, key=f"lessons.{lesson.name}"):
-        about, start = st.columns([4, 1], vertical_alignment="center")
-        about.subheader(lesson.title.in_language(language()), anchor=False)
-        about.markdown(lesson.about.in_language(language()))
-        answered, steps = len(panel.answers(lesson)), len(lesson.steps)
-        told = ngettext("{n} step", "{n} steps", steps).format(n=steps)
-        if answered:
-            told += " · " + ngettext("{n} question answered", "{n} questions answered", answered).format(n=answered)
-        about.caption(told)
-        if start.button(_("Start"), type="primary", key=f"lessons.start.{lesson.name}", width="stretch"):
-            panel.go(lesson, 0)
-st.subheader(_("Write your own"), anchor=False)
-st.markdown(
-    _(
-        "A lesson is a TOML file. Put it into the folder that `{variable}` named when the server was started. "
-        "It appears here the next time this page is opened. This is the first step of the lesson above:"
-    ).format(variable=FOLDER_VARIABLE)
-)
-st.code((OWN / "tour.toml").read_text("utf-8").split("\n[[steps]]")[1].join(["[[steps]]", ""]), language="toml")
+link.remember(panel.SHOWN, None)
+sheet = sheets.chosen()
+if sheet is not None:
+    sheets.show(*sheet)
+else:
+    teaches = widgets.toggle(
+        "lessons.teacher",
+        _("For the teacher"),
+        help=_("Shows pages to print with the answers, and what is wrong with a lesson that cannot be followed."),
+    )
+    for each in shelf():
+        _show(each, teaches)
+    if teaches:
+        st.subheader(_("Write your own"), anchor=False)
+        st.markdown(
+            _(
+                "A lesson is a TOML file. Put it into the folder that `{variable}` named when the server was started. "
+                "It appears here the next time this page is opened. `python -m pages.lessons check FILE` says in a "
+                "terminal what is wrong with one. This is the first step of the tour:"
+            ).format(variable=FOLDER_VARIABLE)
+        )
+        first = (OWN / "tour.toml").read_text("utf-8").split("\n[[steps]]")[1]
+        st.code(f"[[steps]]{first}", language="toml")

@@ -5,29 +5,19 @@ from pathlib import Path
 
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 import lmcore
 from pages.common import stages
 from pages.lessons import measures
-from pages.lessons.lesson import FOLDER_VARIABLE, OWN, Choice, LessonError, Text, files, find, read
-from tests.pages.harness import open_page
+from pages.lessons.checking import problems_of_file
+from pages.lessons.lesson import Choice
+from pages.lessons.reading import FOLDER_VARIABLE, OWN, LessonError, file_of, files, read
+from pages.lessons.texts import Text
+from tests.pages.harness import open_page, press, told
 
 TOUR = read(OWN / "tour.toml")
-ASKED = [index for index, step in enumerate(TOUR.steps) if step.question is not None]
-
-
-def model_of(index: int, measure: measures.Measure) -> lmcore.LanguageModel:
-    return lmcore.load(measure.arguments.get("model") or TOUR.steps[index].state.get("model", "small-world"))
-
-
-@pytest.mark.parametrize("index", ASKED)
-def test_exactly_one_choice_of_the_tour_is_right(index: int) -> None:
-    question, prompt = TOUR.steps[index].question, TOUR.steps[index].state.get("prompt", "")
-    answer, beside = (
-        None if measure is None else measure.value(model_of(index, measure), prompt)
-        for measure in (question.measure, question.beside)
-    )
-    assert sum(choice.is_right(answer, beside) for choice in question.choices) == 1
 
 
 def test_the_tour_is_in_both_languages_and_visits_every_stage() -> None:
@@ -78,6 +68,12 @@ def test_above_below_and_same_exclude_each_other() -> None:
     assert [ends.is_right(n, None) for n in (9, 10, 19, 20)] == [False, True, True, False]
 
 
+def turned(app: AppTest, page: str) -> AppTest:
+    """Let the app be on the page that it turned to by itself, as a browser is."""
+    app._page_hash = calc_hash(page)
+    return app
+
+
 STEP = """
 title = "t"
 [[steps]]
@@ -114,17 +110,23 @@ def test_a_file_that_is_no_lesson_is_refused_by_name(tmp_path: Path, text: str, 
 
 def test_a_teachers_folder_is_read_and_broken_files_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    (tmp_path / "mine.toml").write_text(ASK.replace("when = 2", "when = 3") + 'measure = {name = "tokens"}')
-    (tmp_path / "broken.toml").write_text("title = 3")
-    assert [path.stem for path in files()] == ["tour", "broken", "mine"]
-    assert find("mine").steps[0].page == "sampling" and find("none") is None
+    asked = ASK.replace("when = 2", "when = 4") + 'measure = {name = "tokens", prompt = "今天天气真不错"}'
+    (tmp_path / "mine.toml").write_text(asked)
+    (tmp_path / "broken.toml").write_text(asked.replace("when = 4", "when = 5"))
+    assert [path.stem for path in files()][-2:] == ["broken", "mine"]
+    assert file_of("mine") == tmp_path / "mine.toml" and file_of("none") is None
     app = open_page("lessons")
-    assert not app.exception and "broken.toml" in app.error[0].value
-    app.button(key="lessons.start.mine").click().run()
-    assert not app.exception and not app.title  # the page waits for the answer
-    app.radio(key="lesson.choice.mine.0").set_value(0).run()
-    app.button(key="lesson.answer").click().run()
-    assert not app.exception and app.title[0].value == "Sampling"
+    (said,) = app.error
+    assert "broken" in said.value and "step 1" not in told(app)  # a student is not told the answer
+    app = open_page("lessons", **{"lessons.teacher": "1"})
+    assert "no choice is right; measured was 4" in told(app)
+    assert "步" in told(open_page("lessons", lang="zh", **{"lessons.teacher": "1"}))
+    app = open_page("sampling", lesson="broken")
+    assert "has a mistake" in app.error[0].value and app.title[0].value == "Sampling"
+    app = turned(press(open_page("lessons"), "lessons.start.mine"), "sampling")
+    assert not app.title  # the page waits for the answer
+    app.radio(key="lesson.choice.mine.0.0.en").set_value(1).run()
+    assert press(app, "lesson.answer").title[0].value == "Sampling"
 
 
 @pytest.mark.slow
@@ -133,12 +135,13 @@ def test_the_tour_is_walked_to_its_end(lang: str) -> None:
     app = open_page("lessons", lang=lang, temperature="1.7", prompt="The king")
     app.button(key="lessons.start.tour").click().run()
     for index, step in enumerate(TOUR.steps):
+        turned(app, step.page)
         assert not app.exception and app.session_state["lesson.step"] == index + 1
         if "prompt" in step.state:
             assert app.session_state["prompt"] == step.state["prompt"]
         if step.question is not None:
             assert bool(app.title) == bool(step.reveal)
-            app.radio(key=f"lesson.choice.tour.{index}").set_value(0).run()
+            app.radio(key=f"lesson.choice.tour.{index}.0.{lang}").set_value(0).run()
             app.button(key="lesson.answer").click().run()
             assert app.title and not app.exception and not app.error
             for name, value in step.reveal.items():
@@ -152,7 +155,7 @@ def test_the_tour_is_walked_to_its_end(lang: str) -> None:
 
 def test_a_step_out_of_range_and_an_unknown_lesson_are_said() -> None:
     app = open_page("sampling", lesson="tour", **{"lesson.step": "99"})
-    assert not app.exception and app.session_state["lesson.step"] == len(TOUR.steps)
+    assert not app.exception and app.session_state["lesson.step"] == len(TOUR.steps)  # and turns to its page
     app = open_page("sampling", lesson="<b>nope</b>")
     assert not app.exception and any("There is no lesson named <b>nope</b>." in text.value for text in app.text)
     assert app.title[0].value == "Sampling"
@@ -162,7 +165,25 @@ def test_the_lesson_in_the_teaching_guide_can_be_followed(tmp_path: Path) -> Non
     guide = (Path(__file__).parents[3] / ".github" / "TEACHING.md").read_text("utf-8")
     (lesson,) = (block for part in guide.split("```toml\n")[1:] if "[[steps]]" in (block := part.split("```")[0]))
     (tmp_path / "mine.toml").write_text(lesson, "utf-8")
-    (step,) = read(tmp_path / "mine.toml").steps
+    assert problems_of_file(tmp_path / "mine.toml", lmcore.load, "small-world") == []
+
+
+def test_sheets_to_print_are_computed_when_they_are_shown() -> None:
+    worksheet, key, guide = (
+        told(open_page("lessons", **{"lessons.sheet": sheet, "lessons.of": "6-choosing"}))
+        for sheet in ("worksheet", "key", "guide")
+    )
     lm = lmcore.load("small-world")
-    answer, beside = (m.value(lm, step.state["prompt"]) for m in (step.question.measure, step.question.beside))
-    assert [choice.is_right(answer, beside) for choice in step.question.choices] == [True, False]
+    drawn = f"Measured: {measures.drawn(lm, '今天天气', '不错', 100)}."
+    assert drawn in key and "**1. B**" in key
+    assert drawn not in worksheet and "A. 100 times" in worksheet
+    assert "**Purpose.** The model gives probabilities" in guide and "always picks the most probable" in guide
+
+
+def test_a_test_tells_nothing_until_it_is_answered_again() -> None:
+    app = turned(press(open_page("lessons"), "lessons.start.0-before"), "tokenization")
+    app.radio(key="lesson.choice.0-before.0.0.en").set_value(0).run()
+    app = press(app, "lesson.answer")
+    assert app.session_state["lesson.step"] == 2 and not app.title  # the next question, without its page
+    app = press(turned(app, "embedding"), "lesson.back")
+    assert "Your answer: Two" in told(app) and "Measured" not in told(app)

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from pages.lessons.lesson import OWN
+from pages.lessons.reading import OWN
 from pages.locale.catalogues import po_files, read_catalogue, source_messages
 
 ENGLISH = {  # what not to write: what to write

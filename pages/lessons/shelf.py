@@ -1,0 +1,97 @@
+"""The lessons of this server: read and checked, once for each state of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmcore import LanguageModel
+from lmcore.loading import split_dtype
+from pages.common import session
+from pages.common.shared import shared
+from pages.common.text import _, language
+from pages.lessons import checking
+from pages.lessons.lesson import Lesson, Step
+from pages.lessons.measures import Answer, Measure, NotMeasurable
+from pages.lessons.reading import LessonError, files, read
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """A lesson file: the lesson when it can be followed, else what is wrong with it."""
+
+    name: str
+    lesson: Lesson | None
+    problems: tuple[str, ...] = ()
+
+
+def shelf() -> Iterator[Shelved]:
+    """Give every lesson of the server."""
+    yield from map(_shelved, files())
+
+
+def find(name: str) -> Shelved | None:
+    """Return a lesson by name, None when there is no file of it."""
+    return next((_shelved(path) for path in files() if path.stem == name), None)
+
+
+def measured(step: Step, measure: Measure) -> Answer:
+    """Return what is measured for a step; it is computed once for all readers.
+
+    Raises:
+        ValueError, TypeError, KeyError, IndexError: when it cannot be.
+    """
+    prompt = str(step.state.get("prompt", session.prompt()))
+    lm = _model(checking.model_of(step, measure, _default_model()))
+    return _value(lm.name, prompt, f"{measure.name} {measure.arguments}", lm, measure)
+
+
+@shared(entries=512)
+def _value(model: str, prompt: str, what: str, _lm: LanguageModel, _measure: Measure) -> Answer:
+    with session.forward_lock():
+        return _measure.value(_lm, prompt, _model)
+
+
+def _shelved(path: Path) -> Shelved:
+    try:
+        lesson = read(path)
+    except LessonError as error:
+        return Shelved(path.stem, None, error.problems)
+    for name in {name for step in lesson.steps for name in _models_of(step)}:
+        if _is_here(name):
+            session.language_model(name)  # here, where the page can say how far its loading is
+    found = _problems(repr(lesson), language(), lesson)
+    if found:
+        _problems.clear(
+            repr(lesson), language(), lesson
+        )  # what was wrong may be mended elsewhere, such as a model that was missing
+    return Shelved(path.stem, None if found else lesson, tuple(found))
+
+
+@shared(entries=256)
+def _problems(content: str, language: str, _lesson: Lesson) -> list[str]:
+    with session.forward_lock():
+        return checking.problems(_lesson, _model, _default_model())
+
+
+def _models_of(step: Step) -> Iterator[str]:
+    for measure in (step.question.measure, step.question.beside) if step.question else ():
+        if measure is not None:
+            yield checking.model_of(step, measure, _default_model())
+            yield from [measure.arguments["against"]] if "against" in measure.arguments else []
+
+
+def _model(name: str) -> LanguageModel:
+    if not _is_here(name):
+        raise NotMeasurable(_("the model {name} is not on this server").format(name=name))
+    return session.language_model(name)
+
+
+def _is_here(name: str) -> bool:
+    known = session.available_models().get(split_dtype(name)[0])
+    return known is not None and known.installed
+
+
+def _default_model() -> str:
+    return next(iter(session.available_models()))
