@@ -88,7 +88,7 @@ def prompt_bar() -> None:
 
 def _remember_prompt() -> None:
     if "prompt" not in st.session_state:
-        st.session_state["bar.restores"] = "prompt" not in st.query_params
+        st.session_state["bar.restores"] = link.text_given("prompt") is None
     link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
     conversation.remember()
 

@@ -69,6 +69,11 @@ def suppose(values: Mapping[str, str | None]) -> None:
     st.session_state[_SUPPOSED] = dict(values)
 
 
+def text_given(key: str) -> str | None:
+    """Return the text that the next `remember` of a parameter reads, None when there is none."""
+    return st.session_state.get(_SUPPOSED, {}).get(key, st.query_params.get(key))
+
+
 def _read_anew(keys: Iterable[str]) -> None:
     st.session_state[_SUPPOSED] = {}
     for key in keys:
@@ -94,9 +99,10 @@ def remember(key: str, default: Any, parse: Parse = str) -> Any:
     """
     if key not in st.session_state:
         st.session_state[key] = default
-        given = st.session_state.get(_SUPPOSED, {}).pop(key, st.query_params.get(key))
-        if given is not None:
-            text = whole_characters(given)
+        found = text_given(key)
+        st.session_state.get(_SUPPOSED, {}).pop(key, None)
+        if found is not None:
+            text = whole_characters(found)
             try:
                 st.session_state[key] = parse(text)
             except (ValueError, KeyError):
