@@ -41,7 +41,7 @@ def run_to_the_end(page: Page) -> list[str]:
 
 def choose(page: Page, number: int, position: int) -> None:
     tokens(page).nth(number).click(timeout=WAIT)
-    expect(page.get_by_text(f"Position {position}:")).to_be_visible(timeout=WAIT)
+    expect(page.locator("strong").filter(has_text=f"Position {position}:")).to_be_visible(timeout=WAIT)
     settle(page)
 
 
