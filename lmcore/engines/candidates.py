@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor
 from lmcore.distribution.partial import PartialDistribution
 from lmcore.engines.errors import EngineError
 
+_IMPOSSIBLE = -9999.0  # what servers write for minus infinity where JSON has none
 _BY_ID = "token_id:"  # how vLLM names a token by its id, when asked to
 
 
@@ -50,6 +52,7 @@ class Candidates:
         texts: their texts, see `Candidate`.
         asked: how many were asked for.
         merged: how many of these are missing because another one of the same text stands in their place.
+        impossible: how many of these are left out because they cannot be drawn; then no token that is not told can.
     """
 
     log_probs: tuple[float, ...]
@@ -57,6 +60,7 @@ class Candidates:
     texts: tuple[str, ...]
     asked: int
     merged: int = 0
+    impossible: int = 0
 
     def __len__(self) -> int:
         return len(self.log_probs)
@@ -85,7 +89,8 @@ class Candidates:
         """
         if self.merged:
             raise ValueError(f"{self.merged} of the {self.asked} tokens asked for fell together with others.")
-        return PartialDistribution(torch.tensor(self.log_probs, dtype=torch.float64), vocab_size)
+        size = len(self) if self.impossible else vocab_size
+        return PartialDistribution(torch.tensor(self.log_probs, dtype=torch.float64), size)
 
 
 def candidates(given: Mapping[str, float], asked: int, drawn: str | None = None) -> Candidates:
@@ -110,12 +115,16 @@ def candidates(given: Mapping[str, float], asked: int, drawn: str | None = None)
     if by_text and drawn is not None and names and names[-1] == drawn and len(names) <= asked:
         names.pop()  # it may be there only because it came, in the place of one that fell together
     names = names[:asked]
+    merged = max(asked - len(names), 0) if by_text else 0
+    told = len(names)
+    names = [name for name in names if given[name] > -math.inf]
     return Candidates(
         tuple(float(given[name]) for name in names),
         tuple(None if by_text else int(name.removeprefix(_BY_ID)) for name in names),
         tuple(name if by_text else "" for name in names),
         asked,
-        max(asked - len(names), 0) if by_text else 0,
+        merged,
+        told - len(names),
     )
 
 
@@ -161,4 +170,16 @@ def log_probs_of(choice: Mapping[str, Any], engine: str) -> Mapping[str, Sequenc
             isinstance(place, dict) and all(isinstance(value, (int, float)) for value in place.values())
         ):
             raise EngineError("unreadable", f"{engine}: its log-probabilities are no numbers.")
-    return found
+    return {
+        **found,
+        "token_logprobs": [_possible(value) for value in found["token_logprobs"]],
+        "top_logprobs": [
+            None if place is None else {name: _possible(value) for name, value in place.items()}
+            for place in found["top_logprobs"]
+        ],
+    }
+
+
+def _possible(log_prob: Any) -> Any:
+    """Return a log-probability, minus infinity where a server writes a large number for it."""
+    return -math.inf if isinstance(log_prob, (int, float)) and log_prob <= _IMPOSSIBLE else log_prob

@@ -178,7 +178,7 @@ def _say_what_is_known(
         + " "
         + _("None of them is more probable than the last one returned; this bounds their effect.")
     )
-    if len(found) < asked:
+    if len(found) + found.impossible < asked:
         st.caption(
             _(
                 "Of {asked} requested, only the first {n} can be told apart: {name} identifies tokens by their "
