@@ -36,6 +36,8 @@ class ModelCard:
         storage: storage type (Q4_K, BF16, ...) -> its share of the tensors.
         unknown_fields: fields of the config whose meaning nobody knows; they were let through.
         without_row: tokens of the tokenizer for which the model's table has no row -> their ids.
+        sampling: how the files say the model should be sampled, by setting, for `lmcore.preset(engine, model=...)`.
+        sampling_file: where they say so, "generation_config.json" or "general.sampling"; "" where they don't.
         default_splitting: the file does not say how text is cut into words, so ids may not be those of its training.
     """
 
@@ -47,3 +49,5 @@ class ModelCard:
     unknown_fields: Mapping[str, Any] = field(default_factory=dict)
     without_row: Mapping[str, int] = field(default_factory=dict)
     default_splitting: bool = False
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    sampling_file: str = ""

@@ -17,7 +17,7 @@ FLOORS = [
     {"derived"},
     {"trace"},
     {"sampling", "corpus", "chat", "norm", "embedding", "position", "kv_cache", "parameters"},
-    {"attention", "mlp", "engines"},
+    {"attention", "mlp", "engines", "requests"},
     {"experts"},
     {"block"},
     {"model"},

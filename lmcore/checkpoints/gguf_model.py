@@ -18,6 +18,7 @@ from lmcore.checkpoints.gguf_models import read_model
 from lmcore.checkpoints.gguf_tokenizer import names_no_splitting, tokenizer_from
 from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.joined_file import JoinedFile
+from lmcore.checkpoints.own_sampling import from_gguf as own_sampling
 from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.tensor_source import storage
 from lmcore.checkpoints.weights import build
@@ -81,6 +82,7 @@ def _card(
     file: GGUFFile | SplitGGUF, filename: str, tokenizer: PretrainedTokenizer, unknown: Mapping[str, Any]
 ) -> ModelCard:
     """Return what the file says of the model."""
+    sampling = own_sampling(file.metadata)
     said = {key: str(file.metadata.get(f"general.{key}", "")) for key in ("name", "architecture", "license")}
     return ModelCard(
         title=said["name"],
@@ -90,5 +92,7 @@ def _card(
         storage=storage((t.kind.name, math.prod(t.shape), t.nbytes) for t in file.stored.values()),
         unknown_fields=unknown,
         without_row=tokenizer.without_row,
+        sampling=sampling,
+        sampling_file="general.sampling" if sampling else "",
         default_splitting=names_no_splitting(file.metadata),
     )

@@ -17,6 +17,7 @@ from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.hf_fields import CHANGES_NUMBERS, HARMLESS
 from lmcore.checkpoints.names import Names, Renamed
+from lmcore.checkpoints.own_sampling import from_generation_config
 from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
 from lmcore.checkpoints.split_files import all_parts
@@ -44,6 +45,8 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     source = Renamed(files, family.names, config)
     model = build(config, source, source.filename, dtype, lambda share: said(Doing.READING_WEIGHTS, share))
     values = _read_json(folder / "config.json")
+    generation = folder / "generation_config.json"
+    sampling = from_generation_config(_read_json(generation)) if generation.is_file() else {}
     card = ModelCard(
         title=str(values.get("_name_or_path") or ""),
         family=str(values["model_type"]),
@@ -51,6 +54,8 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
         storage=files.storage(),
         unknown_fields=unknown,
         without_row=tokenizer.without_row,
+        sampling=sampling,
+        sampling_file=generation.name if sampling else "",
     )
     chat_template = template_from_folder(folder, tokenizer.special_tokens)
     return LanguageModel(name, model, tokenizer, _end_tokens(folder, config), card, chat_template)

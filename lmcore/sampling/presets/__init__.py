@@ -15,13 +15,13 @@ from lmcore.sampling.presets.exllama import EXLLAMAV2, EXLLAMAV3, TABBYAPI
 from lmcore.sampling.presets.hosted import OPENAI
 from lmcore.sampling.presets.llama import KOBOLDCPP, LLAMA_CPP, OLLAMA, OLLAMA_GO, OLLAMA_V1
 from lmcore.sampling.presets.preset import Preset, Refused, settings_names
-from lmcore.sampling.presets.python_engines import SGLANG, SGLANG_PYTORCH, TRANSFORMERS, VLLM, WEBUI
+from lmcore.sampling.presets.python_engines import SGLANG, SGLANG_PYTORCH, TGI, TRANSFORMERS, VLLM, WEBUI
 from lmcore.sampling.settings import SamplingSettings
 
 __all__ = ["ENGINES", "PRESETS", "Engine", "Preset", "Refused", "preset"]
 
 _ALL = (
-    *(TRANSFORMERS, VLLM, SGLANG, SGLANG_PYTORCH, LLAMA_CPP, OLLAMA, OLLAMA_V1, OLLAMA_GO),
+    *(TRANSFORMERS, TGI, VLLM, SGLANG, SGLANG_PYTORCH, LLAMA_CPP, OLLAMA, OLLAMA_V1, OLLAMA_GO),
     *(EXLLAMAV2, EXLLAMAV3, TABBYAPI, KOBOLDCPP, WEBUI, OPENAI),
 )
 PRESETS: Mapping[str, Preset] = {each.name: each for each in _ALL}
@@ -30,11 +30,13 @@ PRESETS: Mapping[str, Preset] = {each.name: each for each in _ALL}
 ENGINES, Engine = PRESETS, Preset  # their old names
 
 
-def preset(name: str, **overrides: Any) -> SamplingSettings:
+def preset(name: str, model: Mapping[str, Any] | None = None, **overrides: Any) -> SamplingSettings:
     """The settings of an engine: its order, rules and defaults, under the knobs given.
 
     Args:
         name: One of `PRESETS`: "transformers", "vllm", "llama.cpp", "ollama" ...
+        model: The model's own settings, as its files have them (`lm.card.sampling`): taken before the engine's defaults
+            where the engine does so, after what is given.
         **overrides: Fields of `SamplingSettings`. None, or a value the engine takes to mean off (top_k -1 in vLLM),
             turns a knob off. One the engine does not have is left out and named in `.ignored`.
 
@@ -49,6 +51,8 @@ def preset(name: str, **overrides: Any) -> SamplingSettings:
     ('top_k', 'top_p', 'min_p', 'temperature')
     >>> preset("openai", top_k=3).ignored
     ('top_k',)
+    >>> preset("sglang", model={"temperature": 0.6}).temperature
+    0.6
     """
     if name not in PRESETS:
         raise ValueError(f"name is {name!r}; there are presets for {', '.join(PRESETS)}.")
@@ -56,4 +60,4 @@ def preset(name: str, **overrides: Any) -> SamplingSettings:
     for field in overrides:
         if field not in known:
             raise ValueError(f"{field} is not a sampling setting; the settings are {', '.join(sorted(known))}.")
-    return PRESETS[name].settings(overrides)
+    return PRESETS[name].settings(overrides, model)

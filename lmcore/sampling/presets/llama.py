@@ -51,6 +51,10 @@ LLAMA_CPP = Preset(
         "A grammar is tried after the draw, which is not computed here.",
     ),
     source="read: src/llama-sampler.cpp and common/sampling.cpp; run through llama-cpp-python 0.3.36",
+    from_model=(
+        *("temperature", "top_k", "top_p", "min_p", "xtc_probability", "xtc_threshold", "penalty_last_n"),
+        *("repetition_penalty", "mirostat", "mirostat_tau", "mirostat_eta"),
+    ),
     off=_OFF,
     limits={"penalty_last_n": Range(0), "dry_penalty_last_n": Range(0)},
     reads=_READS,

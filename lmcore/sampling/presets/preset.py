@@ -51,6 +51,8 @@ class Preset:
         penalty_window: Whether `penalty_last_n` is one of its knobs.
         lacks: Fields of its stages that it does not have.
         alone: Field -> the stages that are left when it is on; the others do not run.
+        from_model: The settings it takes from the model's own files, before its defaults.
+        passes_over: Values of these that count as nothing said.
         silent: What it uses when nothing is asked for, where that differs from its defaults under knobs.
     """
 
@@ -70,6 +72,8 @@ class Preset:
     penalty_window: bool = False
     lacks: tuple[str, ...] = ("dynatemp_range", "dynatemp_exponent")
     alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    from_model: tuple[str, ...] = ()
+    passes_over: Mapping[str, float] = field(default_factory=dict)
     silent: Mapping[str, Any] | None = None
 
     @property
@@ -94,9 +98,22 @@ class Preset:
             raise Refused(self, name, value, self.limits[name])
         return self.reads[name](value) if name in self.reads else value
 
-    def settings(self, overrides: Mapping[str, Any]) -> SamplingSettings:
+    def taken_from(self, model: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what it takes of a model's own settings, as it reads them; a value it refuses is left out."""
+        taken: dict[str, Any] = {}
+        for name, value in model.items():
+            if name not in self.from_model or name not in self.knobs or value == self.passes_over.get(name):
+                continue
+            try:
+                taken[name] = all_fields()[name].check(self.read(name, value))
+            except ValueError:
+                continue
+        return taken
+
+    def settings(self, overrides: Mapping[str, Any], model: Mapping[str, Any] | None = None) -> SamplingSettings:
         """Return its order, rules and defaults under the knobs given; see `lmcore.preset`."""
         values: dict[str, Any] = dict(self.defaults if self.silent is None or overrides else self.silent)
+        values.update(self.taken_from(model or {}))
         ignored = []
         for name, given in overrides.items():
             if name in ("order", "rules"):

@@ -8,9 +8,10 @@ from lmcore.sampling.presets.preset import Preset, at_least_one, at_most_zero
 from lmcore.sampling.rules import Rules
 from lmcore.sampling.stage import Range
 
-__all__ = ["SGLANG", "SGLANG_PYTORCH", "TRANSFORMERS", "VLLM", "WEBUI"]
+__all__ = ["SGLANG", "SGLANG_PYTORCH", "TGI", "TRANSFORMERS", "VLLM", "WEBUI"]
 
 _OPENAI_PENALTIES = {"frequency_penalty": Range(-2, 2), "presence_penalty": Range(-2, 2)}
+_SAID_BY_CONFIG = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")  # in generation_config.json
 _UP_TO_ONE = Range(0, 1, low_open=True)
 
 TRANSFORMERS = Preset(
@@ -42,6 +43,7 @@ TRANSFORMERS = Preset(
         "It has no presence or frequency penalty.",
     ),
     source="run: the logits processors of transformers 5.24",
+    from_model=(*_SAID_BY_CONFIG, "typical_p", "top_h", "epsilon_cutoff", "eta_cutoff"),
     off={"top_p": at_least_one},
 )
 VLLM = Preset(
@@ -73,6 +75,8 @@ VLLM = Preset(
         "Top-p 0 is refused, and so are presence and frequency outside -2 to 2.",
     ),
     source="read: sampling_params.py, v1/worker/gpu/sample and v1/sample/ops of vLLM",
+    from_model=(*_SAID_BY_CONFIG, "presence_penalty", "frequency_penalty"),
+    passes_over={"temperature": 1.0, "top_k": 50, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0},
     off={"top_k": lambda k: k in (0, -1)},
     limits={"temperature": Range(0, 2), "top_p": _UP_TO_ONE, "min_p": Range(0, 1), **_OPENAI_PENALTIES},
 )
@@ -105,6 +109,7 @@ SGLANG = Preset(
         "A temperature below 0.000001 is greedy.",
         "Top-k 0 and top-p 0 are refused; top-k -1 is off. Presence and frequency go from -2 to 2.",
     ),
+    from_model=_SAID_BY_CONFIG,
     source="read: srt/layers/sampler.py, srt/sampling and entrypoints/openai/protocol.py of SGLang",
     off={"top_k": lambda k: k == -1},
     limits={"top_k": Range(1), "top_p": _UP_TO_ONE, "min_p": Range(0, 1), **_OPENAI_PENALTIES},
@@ -121,6 +126,34 @@ SGLANG_PYTORCH = replace(
         "looks at the whole vocabulary.",
         *(line for line in SGLANG.does if "FlashInfer" not in line and "jointly" not in line),
     ),
+)
+TGI = Preset(
+    name="tgi",
+    title="TGI",
+    version="db931fcf",
+    date="2026-01-08",
+    order=("repetition_penalty", "temperature", "top_k", "top_p", "typical_p"),
+    rules=Rules(
+        top_k_ties="all", top_p_ties="highest", typical_ties="all", zero_temperature="error", boundary_ulps=0.0
+    ),
+    does=(
+        "It is greedy unless do_sample, temperature, top_k, top_p or typical_p is sent; these are its defaults when it "
+        "samples.",
+        "The stages are those of transformers, in its order; ties are treated as there.",
+        "Temperature 0, top-k 0, and a top-p or typical that is not between 0 and 1 are refused; its chat route takes "
+        "temperature 0 as greedy.",
+        "The repetition penalty counts the prompt and what was generated.",
+        "Its frequency penalty subtracts a token's share of the text times the penalty, and its chat route makes a "
+        "repetition penalty of a presence penalty: neither is computed here.",
+        "It has no min-p, and does nothing with a logit bias.",
+    ),
+    source="read: router/src/validation.rs, router/src/lib.rs and server/text_generation_server/utils of TGI",
+    limits={
+        "temperature": Range(0, low_open=True),
+        "top_k": Range(1),
+        "top_p": Range(0, 1, low_open=True, high_open=True),
+        "typical_p": Range(0, 1, low_open=True, high_open=True),
+    },
 )
 WEBUI = Preset(
     name="text-generation-webui",

@@ -65,7 +65,7 @@ def test_each_engines_way_of_saying_off(name, knobs):
 
 
 def test_top_p_zero_is_off_in_exllamav2_and_one_token_elsewhere():
-    for name in PRESETS.keys() - {"vllm", "sglang", "sglang-pytorch"}:  # these refuse it
+    for name in PRESETS.keys() - {"vllm", "sglang", "sglang-pytorch", "tgi"}:  # these refuse it
         candidates = reshape(oracles.WORKED, preset(name, top_p=0.0, top_k=None, min_p=None)).candidates
         assert candidates == (5 if name == "exllamav2" else 1)
 
@@ -296,6 +296,34 @@ def test_mirostat_of_llama_cpp_leaves_the_bias_and_the_temperature():
     settings = preset("llama.cpp", mirostat=2, temperature=1.5, logit_bias={0: 1.0})
     assert settings.active == ("logit_bias", "temperature", "mirostat")
     assert set(settings.ignored) == {"top_k", "top_p", "min_p"}
+
+
+QWEN = {"temperature": 0.6, "top_k": 20, "top_p": 0.95, "repetition_penalty": 1.05}
+
+
+@pytest.mark.parametrize(
+    ("name", "active"),
+    [
+        ("transformers", QWEN),
+        ("vllm", QWEN),
+        ("sglang", QWEN),
+        ("llama.cpp", {**QWEN, "min_p": 0.05}),
+        ("ollama", {"top_k": 40, "top_p": 0.9, "temperature": 0.8}),  # it sends its own with every request
+        ("tabbyapi", {}),
+        ("openai", {}),
+    ],
+)
+def test_what_each_engine_takes_from_the_models_own_files(name, active):
+    settings = preset(name, model={**QWEN, "unheard_of": 3, "min_p": "low"})
+    assert {stage: getattr(settings, stage) for stage in settings.active} == active
+    asked = preset(name, model=QWEN, temperature=1.5, top_k=7)
+    assert asked.temperature == 1.5  # what is asked for comes before all
+
+
+def test_vllm_passes_over_what_transformers_would_do_anyway():
+    assert preset("vllm", model={"top_k": 50, "temperature": 1.0}).active == ()
+    assert preset("sglang", model={"top_k": 50}).top_k == 50
+    assert preset("llama.cpp", model={"mirostat": 2}).active == ("temperature", "mirostat")
 
 
 @pytest.mark.parametrize("name", PRESETS)
