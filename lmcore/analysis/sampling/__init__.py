@@ -1,0 +1,1 @@
+"""What the sampling page asks about a model."""

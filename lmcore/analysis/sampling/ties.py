@@ -1,0 +1,151 @@
+"""Temperature 0: how near the two best tokens are at each position, and what changes which of them is the best.
+
+In exact arithmetic none of the ways below changes a logit. Floating point rounds after each sum, so another order of
+the same sums gives other last digits, and a position whose two best tokens are as near as that may go either way. This
+is why two servers, or one under another load, answer temperature 0 with different texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from lmcore.language_model import LanguageModel
+
+__all__ = ["WAYS", "Margins", "Way", "margins", "run_ways"]
+
+_BATCH = 3  # texts that are run beside this one
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """How near the two best tokens of each position are.
+
+    Attributes:
+        best, second: `[S]` int64, their ids; of equal ones the lower id is the best.
+        logits: `[S]` float64, how much larger the best logit is.
+        ulps: `[S]` float64, the same in units in the last place of float32 at the best logit.
+        bfloat16_ulps: `[S]` float64, in those of bfloat16: below 1, both may round to one number.
+    """
+
+    best: Tensor
+    second: Tensor
+    logits: Tensor
+    ulps: Tensor
+    bfloat16_ulps: Tensor
+
+
+def margins(logits: Tensor) -> Margins:
+    """Measure the margin at each row of logits `[S, V]`, V at least 2.
+
+    >>> found = margins(torch.tensor([[0.0, 8.0, 8.0 + 2**-20]]))
+    >>> found.best.tolist(), found.second.tolist(), found.ulps.tolist(), found.bfloat16_ulps.tolist()
+    ([2], [1], [1.0], [1.52587890625e-05])
+    """
+    top = logits.topk(2, dim=-1)
+    values = top.values.double()
+    apart = values[:, 0] - values[:, 1]
+    exponent = torch.frexp(values[:, 0].abs().clamp_min(1e-30)).exponent - 1
+    first, second = top.indices.unbind(-1)
+    if bool((apart == 0).any()):  # which of equal ones comes first is topk's own affair
+        tied = apart == 0
+        first, second = (
+            torch.where(tied, torch.minimum(first, second), first),
+            torch.where(tied, torch.maximum(first, second), second),
+        )
+    return Margins(first, second, apart, apart / 2.0 ** (exponent - 23), apart / 2.0 ** (exponent - 7))
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """The same text through the same model in another way.
+
+    Attributes:
+        name: One of `WAYS`.
+        logits: `[S, V]` float32.
+        difference: `[S]` float64, the largest difference of any logit from the plain pass.
+        flips: The positions whose best token is another one.
+    """
+
+    name: str
+    logits: Tensor
+    difference: Tensor
+    flips: tuple[int, ...]
+
+
+WAYS = ("cache", "batch", "order", "bfloat16")
+"""Token by token with a cache; beside other texts; the MLP's neurons in another order; weights and sums in bfloat16."""
+
+
+def run_ways(
+    lm: LanguageModel, ids: Sequence[int], ways: Sequence[str] = WAYS, plain: Tensor | None = None
+) -> list[Way]:
+    """Run a text in several ways and hold each against the plain pass.
+
+    "order" and "bfloat16" take memory for another copy of the weights while they run.
+
+    Args:
+        lm: The language model.
+        ids: The text.
+        ways: Of `WAYS`.
+        plain: The logits of the plain pass, where they are known.
+
+    Raises:
+        ValueError: an unknown way; "order" of a model whose blocks have no MLP of one piece.
+    """
+    runs: dict[str, Callable[[LanguageModel, list[int]], Tensor]] = {
+        "cache": _cached,
+        "batch": _batched,
+        "order": _reordered,
+        "bfloat16": _bfloat16,
+    }
+    text = [int(token) for token in ids]
+    right = lm(text) if plain is None else plain
+    found = []
+    for name in ways:
+        if name not in runs:
+            raise ValueError(f"{name!r} is no way to run a text; there are {', '.join(WAYS)}.")
+        logits = runs[name](lm, text)
+        difference = (logits.double() - right.double()).abs().amax(-1)
+        flips = (margins(logits).best != margins(right).best).nonzero().squeeze(1)
+        found.append(Way(name, logits, difference, tuple(flips.tolist())))
+    return found
+
+
+def _cached(lm: LanguageModel, ids: list[int]) -> Tensor:
+    cache = lm.new_cache(len(ids))
+    return torch.cat([lm([token], cache=cache) for token in ids])
+
+
+def _batched(lm: LanguageModel, ids: list[int]) -> Tensor:
+    others = [ids[place:] + ids[:place] for place in range(1, _BATCH + 1)]
+    return lm([ids, *others])[0]
+
+
+def _reordered(lm: LanguageModel, ids: list[int]) -> Tensor:
+    """Put the neurons of each MLP into another order: the same function, its sums taken in another order."""
+    generator = torch.Generator().manual_seed(0)
+    weights = dict(lm.model.named_parameters())
+    changed: dict[str, Tensor] = {}
+    for name in [name for name in weights if name.endswith("mlp.down.weight")]:
+        path = name.removesuffix("down.weight")
+        order = torch.randperm(weights[name].shape[1], generator=generator)
+        changed[name] = weights[name][:, order]
+        for part in ("up.weight", "up.bias", "gate.weight", "gate.bias"):
+            if path + part in weights:
+                changed[path + part] = weights[path + part][order]
+    if not changed:
+        raise ValueError(f"{lm.name} has no MLP whose neurons could be put into another order.")
+    with torch.inference_mode():
+        return functional_call(lm.model, changed, (torch.tensor(ids),)).float()
+
+
+def _bfloat16(lm: LanguageModel, ids: list[int]) -> Tensor:
+    every = [*lm.model.named_parameters(), *lm.model.named_buffers()]  # a tied matrix is there once
+    state = {name: value.bfloat16() for name, value in every if value.is_floating_point()}
+    with torch.inference_mode():
+        return functional_call(lm.model, state, (torch.tensor(ids),)).float()

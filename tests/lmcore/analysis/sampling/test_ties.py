@@ -1,0 +1,46 @@
+"""Margins against numpy's spacing; other ways to run a text against the plain pass."""
+
+import numpy as np
+import pytest
+import torch
+
+import lmcore
+from lmcore.analysis.sampling.ties import WAYS, margins, run_ways
+
+
+def test_margins_in_logits_and_in_units_of_the_last_place():
+    logits = torch.randn(40, 500, generator=torch.Generator().manual_seed(0)) * 7
+    found = margins(logits)
+    rows = np.sort(logits.numpy(), -1)
+    apart = rows[:, -1].astype(np.float64) - rows[:, -2].astype(np.float64)
+    np.testing.assert_array_equal(found.logits, apart)
+    np.testing.assert_allclose(found.ulps, apart / np.spacing(np.abs(rows[:, -1])).astype(np.float64))
+    np.testing.assert_allclose(found.bfloat16_ulps, found.ulps / 2**16)
+    np.testing.assert_array_equal(found.best, logits.numpy().argmax(-1))
+
+
+def test_of_equal_logits_the_lower_id_is_the_best():
+    found = margins(torch.tensor([[1.0, 3.0, 0.0, 3.0]]))
+    assert (found.best.tolist(), found.second.tolist(), found.logits.tolist()) == ([1], [3], [0.0])
+
+
+def test_each_way_is_the_same_model_to_within_its_rounding():
+    lm = lmcore.load("small-world")
+    ids = lm.tokenizer.encode("The weather today is nice. The cat is in the garden.").ids
+    plain = lm(ids)
+    ways = {way.name: way for way in run_ways(lm, ids)}
+    assert tuple(ways) == WAYS
+    for name in ("cache", "batch", "order"):
+        assert float(ways[name].difference.max()) < 1e-3, name
+    assert float(ways["order"].difference.max()) > 0  # another order of the sums shows in the last digits
+    assert 1e-3 < float(ways["bfloat16"].difference.max()) < 2
+    for way in ways.values():
+        flipped = way.logits.argmax(-1) != plain.argmax(-1)
+        assert list(way.flips) == flipped.nonzero().squeeze(1).tolist()
+        # A best token can only change where the margin is at most twice the largest difference.
+        assert all(margins(plain).logits[place] <= 2 * way.difference[place] for place in way.flips)
+
+
+def test_an_unknown_way_is_refused():
+    with pytest.raises(ValueError, match="'gpu' is no way"):
+        run_ways(lmcore.load("small-world"), [1], ["gpu"])
