@@ -18,6 +18,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from lmcore import requests
 from lmcore.chat import findings
 from lmcore.sampling import registry
 
@@ -62,6 +63,7 @@ def source_messages() -> dict[str, set[MessageId]]:
             found[_domain(path)].add(message[:2] if isinstance(message, tuple) else message)
     found["sampling_lab"] |= registry.texts()  # the stages say their titles themselves
     found["tokenization"] |= findings.texts()
+    found["sampling"] |= requests.texts()
     return {name: messages if name == "common" else messages - found["common"] for name, messages in found.items()}
 
 

@@ -30,6 +30,7 @@ def sampling_lab(
     key: str,
     history: History = NO_HISTORY,
     result: Reshaped | None = None,
+    model: Mapping[str, Any] | None = None,
     on_settings: Callable[[Any], None],
 ) -> None:
     """Show the lab; one on a page.
@@ -44,6 +45,7 @@ def sampling_lab(
         key: unique on the page.
         history: ids of the tokens before this position, for the penalties.
         result: what lmcore makes of the settings, for stages that the lab's scripts do not compute themselves.
+        model: the settings that the model's own files hold: part of an engine's defaults where it takes them.
         on_settings: called with settings as the reader left them, before the page runs again. They come from the
             browser: check them.
     """
@@ -71,7 +73,7 @@ def sampling_lab(
                 "ids": shown,
                 "texts": [visible(texts(token)) for token in shown],
                 "history": {"prompt": list(history.prompt), "generated": list(history.generated)},
-                "engines": engine_table(),
+                "engines": engine_table(model),
                 "stages": stages(len(raw)),
                 "result": None if packed is None else zlib.crc32(packed),
                 "labels": labels(),

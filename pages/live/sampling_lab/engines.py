@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from lmcore.sampling import PRESETS, Preset, Range, Rules
 from lmcore.sampling.registry import all_fields, all_stages
 from pages.common.text import _
+from pages.live.sampling_lab.generated import off
 
 OWN = "lmcore"  # its own exact rules, every stage, in the default order
 _ENDS = (-1, 0, 1)  # an engine may take an end of a slider to mean off
@@ -30,8 +32,8 @@ def order(name: str) -> tuple[str, ...]:
     return (*own, *(stage for stage in every if stage not in own))
 
 
-def table() -> dict[str, dict[str, Any]]:
-    """Return every engine as the scripts take it."""
+def table(model: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """Return every engine as the scripts take it; its defaults are those with a model whose files hold settings."""
     own = {
         "stages": order(OWN),
         "defaults": {},
@@ -44,12 +46,14 @@ def table() -> dict[str, dict[str, Any]]:
         "says": {},
         "about": "",
     }
-    told = {OWN: own, **{name: _described(preset) for name, preset in PRESETS.items()}}
+    told = {OWN: own, **{name: _described(preset, model or {}) for name, preset in PRESETS.items()}}
     return {name: {"title": title(name), "order": order(name), **rest} for name, rest in told.items()}
 
 
-def _described(preset: Preset) -> dict[str, Any]:
+def _described(preset: Preset, model: Mapping[str, Any]) -> dict[str, Any]:
     defaults = dict(preset.defaults if preset.silent is None else preset.silent)
+    taken = preset.taken_from(model)
+    defaults.update({name: off(name) if value is None else value for name, value in taken.items()})
     if "order" in defaults:
         defaults["order"] = (*defaults["order"], *(n for n in order(preset.name) if n not in defaults["order"]))
     about = _("{engine}: version {version}, {date}").format(

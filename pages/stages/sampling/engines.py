@@ -14,7 +14,7 @@ from lmcore.sampling.registry import get as stage_of
 from pages.common import page, widgets
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.theme import fmt_probability
-from pages.live.sampling_lab.engines import says
+from pages.live.sampling_lab.engines import says, title
 from pages.live.sampling_lab.labels import stage_titles
 from pages.stages.sampling import knobs
 from pages.stages.sampling.sources import Source
@@ -130,12 +130,12 @@ def _compare(source: Source, first: Reshaped, second: Reshaped, name: str, other
 
 def why(first: SamplingSettings, second: SamplingSettings) -> list[str]:
     """Say what two engines do differently with the stages that are on."""
-    titles, names = stage_titles(), [PRESETS[settings.engine].title for settings in (first, second)]
+    titles, names = stage_titles(), [title(settings.engine) for settings in (first, second)]
     reasons = []
     for name in [*first.active, *(stage for stage in second.active if stage not in first.active)]:
-        for settings, title in zip((first, second), names, strict=True):
+        for settings, engine in zip((first, second), names, strict=True):
             if name not in settings.active:
-                reasons.append(_("{stage} does not run in {engine}.").format(stage=titles[name], engine=title))
+                reasons.append(_("{stage} does not run in {engine}.").format(stage=titles[name], engine=engine))
     common = [name for name in first.active if name in second.active]
     for index, earlier in enumerate(common):
         for later in common[index + 1 :]:

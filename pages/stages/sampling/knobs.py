@@ -96,8 +96,7 @@ def settings(vocab_size: int) -> SamplingSettings:
     values = _values(vocab_size)
     if engine != engines.OWN and refusal(vocab_size) is None:
         return preset(engine, **values)  # type: ignore[operator]  # which mypy takes for the module of its name
-    values["penalty_last_n"] = values["penalty_last_n"] or None  # lmcore's own window of 0, on a page, is all
-    return SamplingSettings(**values)
+    return _own(values)
 
 
 def refusal(vocab_size: int) -> str | None:
@@ -120,17 +119,44 @@ def refusal(vocab_size: int) -> str | None:
     return None
 
 
+def pinned_settings(vocab_size: int) -> SamplingSettings | None:
+    """Return the settings that are pinned in the lab; None where there are none, or their engine refuses them."""
+    if not st.session_state["pinned"]:
+        return None
+    kept = _pinned_in(st.session_state["pinned"])
+    engine = kept["engine"]
+    values = _as_preset_takes(kept, _bias_told(kept["logit_bias"]), kept["order"], engine, vocab_size)
+    if engine == engines.OWN:
+        return _own(values)
+    try:
+        return preset(engine, **values)  # type: ignore[operator]  # which mypy takes for the module of its name
+    except ValueError:
+        return None
+
+
+def _own(values: dict[str, Any]) -> SamplingSettings:
+    # lmcore's own window of 0, on a page, is all.
+    return SamplingSettings(**{**values, "penalty_last_n": values["penalty_last_n"] or None})
+
+
 def _values(vocab_size: int) -> dict[str, Any]:
-    """Return the knobs as `preset` takes them; what is off is None."""
-    fields = {name: (field, value(name)) for name, field in all_fields().items() if name != "logit_bias"}
-    values = {name: field.off if number == off(name) else number for name, (field, number) in fields.items()}
-    values["penalty_last_n"] = value("penalty_last_n")
-    bias = bias_of(st.session_state["logit_bias"])
+    """Return the session's knobs as `preset` takes them."""
+    state = st.session_state
+    held = {name: value(name) for name in numbers()}
+    return _as_preset_takes(held, bias_of(state["logit_bias"]), state["order"] or (), state["engine"], vocab_size)
+
+
+def _as_preset_takes(
+    held: Mapping[str, Any], bias: Mapping[int, float], order: Iterable[str], engine: str, vocab_size: int
+) -> dict[str, Any]:
+    """Return knobs, as sliders hold them, as `preset` takes them; what is off is None."""
+    fields = {name: field for name, field in all_fields().items() if name != "logit_bias"}
+    values = {name: field.off if held[name] == off(name) else held[name] for name, field in fields.items()}
+    values["penalty_last_n"] = held["penalty_last_n"]
     values["logit_bias"] = {token: amount for token, amount in bias.items() if token < vocab_size}
-    engine = st.session_state["engine"]
-    order = _order(st.session_state["order"] or (), engine)
-    if order != engines.order(engine):
-        values["order"] = order
+    complete = _order(order, engine)
+    if complete != engines.order(engine):
+        values["order"] = complete
     return values
 
 

@@ -11,10 +11,23 @@ import torch
 
 import lmcore
 from lmcore import Reshaped, SamplingSettings
-from pages.common import engines, link, page
+from lmcore.model_card import ModelCard
+from pages.common import engines, link, page, session
 from pages.common.text import _
 from pages.live.sampling_lab import sampling_lab
-from pages.stages.sampling import drawing, engine, history, knobs, sources, tables, worked
+from pages.stages.sampling import (
+    drawing,
+    engine,
+    history,
+    knobs,
+    origins,
+    pasted,
+    sources,
+    tables,
+    through,
+    worked,
+    written,
+)
 from pages.stages.sampling import engines as presets
 
 
@@ -23,7 +36,11 @@ def show() -> None:
     with st.container():  # however many elements are in it, what follows stays in its place and is not mounted anew
         knobs.remember()
         served = engines.chosen()
-        source = sources.choose() if served is None else engine.choose(served)
+        if served is None:
+            source = sources.choose(beside=pasted.show)
+        else:
+            pasted.show()
+            source = engine.choose(served)
     lab = st.container()  # above the history, which it needs to know
     with st.container():
         edited = history.choose(source)
@@ -39,6 +56,7 @@ def show() -> None:
     vocab_size = len(source.logits)
     settings = knobs.settings(vocab_size)
     result = _reshaped(source, settings)
+    card = session.language_model().card if served is None else ModelCard()
     with lab:
         sampling_lab(
             source.logits,
@@ -47,8 +65,10 @@ def show() -> None:
             key="sampling_lab",
             history=source.history,
             result=result,
+            model=card.sampling,
             on_settings=knobs.take,
         )
+    origins.show(settings, card)
     page.equation(
         # A narrow page breaks the line between what stands in braces.
         r"{p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}}, \qquad \allowbreak {"
@@ -64,6 +84,8 @@ def show() -> None:
     if result is None:
         st.info(_("These penalties and biases leave no token, or overflow. Use smaller ones."))
         link.stop()
+    if served is None and st.session_state["source"] == "model":
+        through.show(settings, tables.call_of(settings))
     st.subheader(_("The numbers"), anchor=False)
     if vocab_size > tables.MAX_ROWS:
         st.caption(_("The {n:,} most probable of {size:,} tokens.").format(n=tables.MAX_ROWS, size=vocab_size))
@@ -79,6 +101,7 @@ def show() -> None:
     drawing.show(source, result)
     presets.show(source, result)
     page.snippet(tables.snippet(source, settings))
+    written.show(source, settings)
 
 
 def _reshaped(source: sources.Source, settings: SamplingSettings) -> Reshaped | None:

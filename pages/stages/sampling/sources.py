@@ -47,17 +47,25 @@ class Source:
     history_code: str = "lmcore.History()"
 
 
-def choose() -> Source:
-    """Let the reader choose where the logits come from, and return them; a source without logits stops the page."""
+def choose(beside: Callable[[], None]) -> Source:
+    """Let the reader choose where the logits come from, and return them; a source without logits stops the page.
+
+    Args:
+        beside: shows what else can be opened, in the same line.
+    """
     titles = {
         "model": _("The model, at a position"),
         "step": _("A step of a generation"),
         "worked": _("Worked example"),
         "own": _("Your own logits"),
     }
-    kind = widgets.choice(
-        "source", _("Logits from"), list(titles), "model", format_func=titles.__getitem__, with_label=False
-    )
+    choice, other = st.columns([4, 1], vertical_alignment="center")
+    with choice:
+        kind = widgets.choice(
+            "source", _("Logits from"), list(titles), "model", format_func=titles.__getitem__, with_label=False
+        )
+    with other:
+        beside()
     if kind == "worked":
         st.caption(_("Five candidates after 今天天气, with the logits that textbooks use."))
         return _listed(list(worked.LOGITS).__getitem__, list(worked.LOGITS.values()))

@@ -77,10 +77,7 @@ def as_json(frame: pd.DataFrame, settings: SamplingSettings, result: Reshaped) -
 
 def snippet(source: Source, settings: SamplingSettings) -> str:
     """Return Python that gives the lab's numbers."""
-    if settings.engine in PRESETS:
-        call = f"lmcore.preset({settings.engine!r}, {_overrides(settings)})"
-    else:
-        call = f"lmcore.SamplingSettings({', '.join(f'{n}={v!r}' for n, v in knobs.given(settings).items())})"
+    call = call_of(settings)
     return f"""
 import lmcore
 
@@ -95,6 +92,13 @@ best = lmcore.distribution.top(result.probs, 10)
 for token_id, p in zip(best.ids.tolist(), best.values.tolist()):
     print(token_id, f"{{p:.4%}}")
 """
+
+
+def call_of(settings: SamplingSettings) -> str:
+    """Return Python that gives the settings."""
+    if settings.engine in PRESETS:
+        return f"lmcore.preset({settings.engine!r}, {_overrides(settings)})"
+    return f"lmcore.SamplingSettings({', '.join(f'{n}={v!r}' for n, v in knobs.given(settings).items())})"
 
 
 def _overrides(settings: SamplingSettings) -> str:

@@ -216,13 +216,17 @@ def test_engines_side_by_side_give_the_worked_tables() -> None:
     table = app.table[1].value
     assert dict(zip(table.index, table["Candidates"], strict=True)) == {
         "Hugging Face transformers 5": "3",
+        "TGI": "3",
         "vLLM v1": "3",
         "SGLang": "3",
+        "SGLang, PyTorch backend": "3",
         "llama.cpp": "2",
         "Ollama (GGUF), /api": "2",
         "Ollama (GGUF), /v1": "2",
+        "Ollama's Go sampler, until v0.30": "3",
         "exllamav2": "2",
         "exllamav3": "3",
+        "TabbyAPI (exllamav3)": "3",
         "koboldcpp": "2",
         "text-generation-webui": "3",
         "OpenAI API (assumed)": "4",

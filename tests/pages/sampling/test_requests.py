@@ -1,0 +1,47 @@
+"""A request pasted on the sampling page, and one written from it."""
+
+import json
+
+import pytest
+
+from lmcore.requests import read
+from pages.stages.sampling import pasted
+from tests.pages.harness import opener
+
+run = opener("sampling")
+BODY = {"temperature": 0.7, "repeat_penalty": 1.2, "api_key": "sk-secret"}
+
+
+def test_a_pasted_request_is_said_field_by_field_and_taken_over() -> None:
+    app = run(prompt="The weather", request_to="vllm")
+    app.text_area(key="request.text").input(json.dumps(BODY)).run()
+    (told,) = (text.value for text in app.text if "Read as" in text.value)
+    assert "vLLM has no field repeat_penalty and ignores it" in told and "secret" not in told
+    app.button(key="request.use").click().run()
+    assert (app.session_state["engine"], app.session_state["temperature"]) == ("vllm", 0.7)
+    assert not app.exception
+    assert "secret" not in str(app.query_params)
+
+
+def test_its_text_becomes_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    state: dict[str, object] = {}
+    monkeypatch.setattr(pasted.st, "session_state", state)
+    monkeypatch.setattr(pasted.knobs, "set_to", lambda chosen: None)
+    pasted._use(read(json.dumps({**BODY, "prompt": "今天天气"})))
+    assert (state["prompt"], state["source"]) == ("今天天气", "model")
+
+
+def test_what_is_no_request_is_said_and_kept() -> None:
+    app = run()
+    app.text_area(key="request.text").input("{'temperature': 1}").run()
+    assert any("is not JSON" in info.value for info in app.info)
+    assert app.text_area(key="request.text").value == "{'temperature': 1}"
+
+
+def test_the_settings_are_written_for_a_server_with_the_distance_where_it_is_not_exact() -> None:
+    app = run(prompt="今天天气", temperature="4", top_p="0.95", engine="llama.cpp", write_for="vllm")
+    assert any("vLLM cannot give this distribution" in text.value for text in app.text)
+    written = json.loads(next(code.value for code in app.code if code.language == "json"))
+    assert written["prompt"] == "今天天气" and written["repetition_penalty"] == 1.0
+    app = run(prompt="今天天气", temperature="1.5", top_k="40", engine="vllm", write_for="tgi")
+    assert any("the same distribution at every position" in text.value for text in app.text)
