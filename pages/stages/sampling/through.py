@@ -78,7 +78,9 @@ def show(settings: SamplingSettings, call: str) -> None:
     )
     _extremes(labels, here)
     page.numbers_table(_table(labels, here, beside), "scored-through", _formats(here, beside))
-    page.snippet(CODE.format(name=lm.name, prompt=session.prompt(), call=call))
+    st.code(
+        CODE.format(name=lm.name, prompt=session.prompt(), call=call).strip("\n"), language="python", wrap_lines=True
+    )
 
 
 def _through(lm: LanguageModel, ids: tuple[int, ...], settings: SamplingSettings) -> ScoredThrough | None:

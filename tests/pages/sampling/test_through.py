@@ -28,6 +28,15 @@ def test_both_settings_are_held_against_the_text_and_the_grammar() -> None:
     assert any("scored-through.csv" in code.value for code in app.code)
 
 
+def test_other_ways_of_running_the_prompt_are_measured() -> None:
+    app = run(prompt=PROMPT, ties="1")
+    assert not app.exception
+    told = next(table.value for table in app.table if "Best token changes after" in table.value.columns)
+    assert len(told) == 4 and all(float(number) >= 0 for number in told["Largest difference of a logit"])
+    assert float(told["Largest difference of a logit"].iloc[3]) > float(told["Largest difference of a logit"].iloc[0])
+    assert any("run_ways" in code.value for code in app.code)
+
+
 def test_one_token_is_not_enough() -> None:
     app = run(prompt="The", through="1")
     assert any("Nothing predicts the first token" in info.value for info in app.info) and not app.exception
