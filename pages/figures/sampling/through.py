@@ -48,6 +48,6 @@ def kept_against_entropy(
     figure.add_scatter(
         x=line, y=2**line, name=names[2], mode="lines", line={"color": INK, "width": 1, "dash": "dot"}, hoverinfo="skip"
     )
-    figure.update_yaxes(type="log", showgrid=True, gridcolor=GRID)
+    figure.update_yaxes(type="log", dtick="D2", showgrid=True, gridcolor=GRID)
     figure.update_xaxes(rangemode="tozero")
     return figure

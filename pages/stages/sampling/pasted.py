@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from lmcore.requests import SERVERS, Request, RequestError, read
+from lmcore.requests.fields import MESSAGES
 from lmcore.sampling import Note
-from pages.common import widgets
+from pages.common import conversation, engines, session, widgets
 from pages.common.escape import whole_characters
 from pages.common.text import _, readable, visible
 from pages.stages.sampling import knobs
@@ -70,14 +71,28 @@ def _told(request: Request) -> None:
         lines.append(_("It samples with: {settings}").format(settings=used or _("the plain softmax")))
     if request.prompt_ids:
         lines.append(_("The prompt is given as token ids; it is not taken over."))
-    lines += [said(note) for note in request.remarks]
+    lines += [said(note) for note in request.remarks if note.template != MESSAGES or not _is_chat(request)]
     st.text("\n".join(f"· {line}" for line in lines))
 
 
 def _use(request: Request) -> None:
     if request.settings is not None:
         knobs.set_to(request.settings)
-    if request.text:
+    if not request.text:
+        return
+    if _is_chat(request):
+        messages = tuple({"role": role, "content": text} for role, text in request.messages)
+        conversation.switch(True)  # which begins with the prompt's text
+        conversation.take(conversation.Conversation(messages))
+    else:
         st.session_state["prompt"] = whole_characters(request.text)
-        st.session_state["source"] = "model"
-        st.session_state[_TAKEN] = True
+        conversation.switch(False)
+    st.session_state["source"] = "model"
+    st.session_state[_TAKEN] = True
+
+
+def _is_chat(request: Request) -> bool:
+    """Whether its messages go through the chosen model's chat template."""
+    is_served = engines.chosen() is not None
+    has_messages = bool(request.messages) and request.prompt is None
+    return has_messages and not is_served and session.language_model().chat_template is not None

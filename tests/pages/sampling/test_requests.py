@@ -27,8 +27,12 @@ def test_its_text_becomes_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     state: dict[str, object] = {}
     monkeypatch.setattr(pasted.st, "session_state", state)
     monkeypatch.setattr(pasted.knobs, "set_to", lambda chosen: None)
+    monkeypatch.setattr(pasted, "_is_chat", lambda request: False)
     pasted._use(read(json.dumps({**BODY, "prompt": "今天天气"})))
-    assert (state["prompt"], state["source"]) == ("今天天气", "model")
+    assert (state["prompt"], state["source"], state["form"]) == ("今天天气", "model", None)
+    monkeypatch.setattr(pasted, "_is_chat", lambda request: True)
+    pasted._use(read('{"messages": [{"role": "user", "content": "Hi"}]}'))
+    assert state["form"] == "chat" and '"content":"Hi"' in str(state["chat"])
 
 
 def test_what_is_no_request_is_said_and_kept() -> None:
