@@ -45,7 +45,7 @@ models = st.builds(
 sequences = st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=20).map(torch.tensor)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(models, sequences)
 @torch.inference_mode()
 def test_the_trace_adds_up(model, ids):
@@ -65,7 +65,7 @@ def test_the_trace_adds_up(model, ids):
     assert all(len(trace.axes(name)) == tensor.ndim for name, tensor in trace.items())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(models, sequences, st.data())
 @torch.inference_mode()
 def test_cached_logits_equal_uncached(model, ids, data):
@@ -80,7 +80,7 @@ def test_cached_logits_equal_uncached(model, ids, data):
     assert cache.length == len(ids)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(models, sequences, st.integers(0, VOCAB - 1))
 @torch.inference_mode()
 def test_later_tokens_change_nothing_before_them(model, ids, other):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
@@ -36,7 +36,6 @@ def test_sinusoids_entry_by_entry(d_model):
             assert table[position, column].item() == pytest.approx(wanted, abs=1e-6)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["half_split", "interleaved"]), st.integers(0, 300), st.integers(0, 300), st.integers(1, 300))
 def test_rope_scores_depend_on_the_difference_only(layout, query, key, shift):
     q, k = torch.randn(2, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

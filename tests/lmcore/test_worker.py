@@ -159,6 +159,7 @@ def test_a_rest_ends_at_once_when_it_is_stopped(rest: float | Callable[[float], 
     assert worker.join(30) and worker.items == [0]
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_stops_its_threads_and_waits_for_them() -> None:
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "stopped in order\n", "")

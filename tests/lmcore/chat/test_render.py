@@ -34,7 +34,7 @@ def theirs(source, messages, **options):
         return str(error)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(CONVERSATION.filter(bool), st.booleans(), st.sampled_from([None, TOOLS]))
 def test_the_text_is_transformers_and_its_spans_are_what_they_say(messages, prompt, tools):
     for name, source in TEMPLATES.items():

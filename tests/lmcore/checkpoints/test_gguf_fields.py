@@ -118,6 +118,7 @@ for file in files:
 """
 
 
+@pytest.mark.slow
 def test_ids_equal_llama_cpps_under_every_rule(tmp_path):
     """The same tokens and merges under each name; qwen2's differ where it normalises and llama.cpp does not."""
     if not (llama_cpp.installed() and PACKAGED["smollm2-135m-instruct"].installed):

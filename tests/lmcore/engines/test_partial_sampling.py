@@ -46,7 +46,8 @@ def truth(logits, temperature, top_k, top_p, min_p):
     return lmcore.reshape(logits, chosen)
 
 
-@settings(max_examples=600, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=600)
 @given(cases())
 def test_the_truth_lies_inside(case):
     logits, n, knobs = case

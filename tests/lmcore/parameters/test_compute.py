@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -26,7 +26,6 @@ def test_llama_7b_head_and_mlp() -> None:
     assert counted.flops == 2 * counted.macs
 
 
-@settings(deadline=None)
 @given(small_configs(), st.integers(0, 4), st.integers(1, 2))
 def test_macs_are_those_that_torch_counts_in_our_model(config: ModelConfig, past: int, new: int) -> None:
     model, cache = Model(config), KVCache(config)

@@ -21,6 +21,7 @@ def cases(n, seed):
         yield [Fraction(int(part), 100) for part in parts], Fraction(int(falling[:count].sum()), 100), count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_top_p_keeps_what_the_decimals_say(dtype):
     wrong = exact_wrong = 0

@@ -137,6 +137,7 @@ def test_a_changed_text_still_has_its_tokens_where_they_were() -> None:
     assert (found.tokens, found.split_characters, len(found.broken_words)) == (5, 1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * 100_000, "^" * 1_000_000], ids=["letters", "marks"])
 def test_long_runs_are_cut_and_give_themselves_back(text: str) -> None:
     for vocabulary in EXACT:
@@ -166,6 +167,7 @@ def test_any_file_in_the_configured_folder_is_a_vocabulary(tmp_path: Path, monke
         load_vocabulary("none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, there in available_vocabularies().items() if there and name != SCORED])
 def test_a_vocabulary_read_alone_is_the_models(name: str) -> None:
     vocabulary = load_vocabulary(name)

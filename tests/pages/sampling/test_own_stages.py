@@ -73,6 +73,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_stage_of_the_operators_is_in_the_lab_and_computed_by_python(folder: Path) -> None:
     lab, _log = served(folder / "good.py", LAB)
     assert lab["stage"] == {"switches": ["position"], "fields": ["position"], "kind": "filter"} and lab["off"] == 1
@@ -90,6 +91,7 @@ def test_a_stage_of_the_operators_is_in_the_lab_and_computed_by_python(folder: P
     assert "12 is not valid for own.position" in lab["told"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_in_the_log_and_on_about_and_the_rest_goes_on(folder: Path) -> None:
     (folder / "bad.py").write_text(STAGE.replace("position", "token"), encoding="utf-8")
     (folder / "broken.py").write_text("import nothing_of_that_name", encoding="utf-8")
