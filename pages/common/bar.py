@@ -7,9 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 import torch
 
-import lmcore
 from lmcore import LanguageModel
-from lmcore.corpus import Truth
 from lmcore.distribution import softmax
 from lmcore.loading import AvailableModel, split_dtype
 from pages.common import conversation, engines, link, session
@@ -136,13 +134,6 @@ def notes() -> None:
         )
     if lm.model.head.weight.dtype != torch.float32 and 0 < len(encoding.ids) <= lm.config.context_length:
         _say_rounding(encoding.ids)
-    if lm.name in lmcore.builtin.names() and Truth(lmcore.builtin.tokenizer()).next_token_probs(encoding.ids) is None:
-        st.caption(
-            _(
-                "This prompt is not a text of the small world, the only texts that {name} was trained on. Its "
-                "predictions here are no guide to anything else."
-            ).format(name=lm.name)
-        )
 
 
 def _is_outside(lm: LanguageModel, ids: list[int]) -> bool:
