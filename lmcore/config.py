@@ -286,6 +286,16 @@ class ModelConfig:
         """Components of each head that RoPE turns: `rope_dims`, or d_head where that is None."""
         return self.d_head if self.rope_dims is None else self.rope_dims
 
+    def turns_anew(self, cached: int, length: int) -> bool:
+        """Return whether a text of this length turns its keys otherwise than the cached ones were turned.
+
+        LongRoPE turns the keys of short and of long texts by two tables, so a cache serves texts of one kind.
+        """
+        scaling = self.rope_scaling
+        if scaling is None or scaling.kind != "longrope" or cached == 0:
+            return False
+        return (cached <= scaling.original_context_length) != (length <= scaling.original_context_length)
+
     @property
     def attn_added(self) -> str:
         """The name within a block of what attention adds to the residual stream: the last of attn.out, the norm after

@@ -24,7 +24,7 @@ from lmcore.checkpoints.tensor_source import TensorSource
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_READABLE = frozenset(("F32", "F16", *(kind.name for kind in _type_traits)))
+_READABLE = tuple(sorted({"F32", "F16", *(kind.name for kind in _type_traits)}))
 _CHUNK = 1 << 16  # weights dequantised at a time: little memory, and it stays in the processor's cache
 
 

@@ -117,7 +117,7 @@ def read_model(metadata: Mapping[str, Any], source: TensorSource) -> tuple[Model
             read |= rule(fields, read)
         config = ModelConfig(**read | dict(architecture.always))
         unknown = fields.finish()
-    except ValueError as error:
+    except (ValueError, TypeError, ArithmeticError) as error:
         raise ValueError(f"{source.filename}: {prefix}{error}") from None
     factors = config.rope_scaling is not None and config.rope_scaling.kind in ("llama3", "longrope")
     names = Names(
@@ -199,6 +199,8 @@ def _rope(fields: Fields, source: TensorSource, read: Mapping[str, Any], base: f
         if name in source.shapes():
             if scaling is not None:
                 raise ValueError(f"rope.scaling.type = {scaling.kind!r} beside {name} is not supported.")
+            if (shape := source.shapes()[name]) != (turned // 2,):
+                raise ValueError(f"{name} has the shape {list(shape)}; RoPE turns {turned // 2} pairs of each head.")
             scaling = factors_of(fields, source, read, rope_frequencies(turned, base))
     return {"rope_base": base, "rope_scaling": scaling, "rope_dims": None if turned == d_head else turned}
 

@@ -128,11 +128,11 @@ class Renamed(TensorSource):
         self._config = config
         self._places: dict[str, tuple[tuple[str, ...], Place]] = {}  # an expert's tensor each, or one for all
         used: set[str] = set()
-        n_layers = min(config.n_layers, len(shapes))  # a config may speak of any number
+        n_layers, n_experts = (min(n or 0, len(shapes) + 1) for n in (config.n_layers, config.n_experts))  # any number
         for ours, place in names.places(n_layers).items():
             for kind, ending in list(zip(_KINDS, place.endings, strict=True))[: 1 if place.bare else 2]:
                 for theirs in filter(None, (place.name, place.or_)):
-                    experts = range(config.n_experts or 0) if "{e}" in theirs else range(1)
+                    experts = range(n_experts) if "{e}" in theirs else range(1)
                     parts = [full_names.get(theirs.format(e=expert) + ending) for expert in experts]
                     full = tuple(part for part in parts if part is not None)
                     if full and len(full) == len(parts):

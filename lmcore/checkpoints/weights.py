@@ -60,6 +60,8 @@ def build(
             model = Model(config)
     except (RuntimeError, MemoryError) as error:  # the allocator's words
         raise ValueError(f"{source}: a model with the sizes of its config cannot be allocated: {error}.") from None
+    except ArithmeticError as error:  # such as RoPE with the base 1
+        raise ValueError(f"{source}: the numbers of its config cannot be computed with: {error}.") from None
     sizes = _require_fitting(own_tensors(model), tensors.shapes(), source)
     done, total = 0, sum(sizes.values())
     for name, size in sizes.items():

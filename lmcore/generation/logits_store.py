@@ -81,6 +81,8 @@ class LogitsStore:
     def fill(self, ids: Sequence[int], following: Sequence[int]) -> None:
         """Compute, in one pass, the logits after a text and after each token of what follows it."""
         whole = [*ids, *following][: self._lm.config.context_length]
+        while self._lm.config.turns_anew(len(ids), len(whole)):  # one pass turns all its keys in one way
+            whole.pop()
         for length, row in enumerate(self._with_cache(whole, len(ids) - 1), start=len(ids)):
             key = (tuple(whole[:length]), True)
             if key not in self._kept:
@@ -97,6 +99,8 @@ class LogitsStore:
         """Return the logits [len(ids) - first, vocab_size] of the positions from `first` on."""
         if self._cache is None:
             self._cache = self._lm.new_cache()
+        if self._lm.config.turns_anew(len(self._cached_ids), len(ids)):
+            self._cached_ids = []
         common = 0
         while common < min(len(self._cached_ids), first) and self._cached_ids[common] == ids[common]:
             common += 1

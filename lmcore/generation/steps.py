@@ -104,6 +104,8 @@ def _steps(
     """Yield the steps; `ids` grows with each."""
     state: State = {}  # what stages such as mirostat carry from token to token
     for _ in range(max_new_tokens):
+        if cache is not None and lm.config.turns_anew(cache.length, len(ids)):
+            cache.truncate(0)
         new = ids if cache is None else ids[cache.length :]
         logits = lm(new, cache=cache)[-1]
         result = reshape(logits, settings, History(ids[:first_generated], ids[first_generated:]), state)

@@ -32,7 +32,8 @@ def expert_loads(trace: Trace, config: ModelConfig) -> Tensor:
     With all experts equally busy each share is 1 / n_experts.
     """
     chosen = [trace[f"blocks.{block}.mlp.chosen"].long().flatten() for block in range(config.n_layers)]
-    return torch.stack([torch.bincount(each, minlength=config.n_experts or 0) / len(each) for each in chosen]).double()
+    counts = torch.stack([torch.bincount(each, minlength=config.n_experts or 0) for each in chosen]).double()
+    return counts / counts.sum(1, keepdim=True)
 
 
 @dataclass(frozen=True)

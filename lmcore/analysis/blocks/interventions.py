@@ -48,8 +48,8 @@ def check_intervention(text: str, config: ModelConfig, length: int) -> None:
     found = _PATTERN.fullmatch(text)
     if found is None:
         raise ValueError(
-            f"{text!r} is no intervention; write blocks.2.attn.head.3, blocks.2.attn, blocks.2.mlp, blocks.2 or "
-            "swap.0.3."
+            f"{text!r} is no intervention; write blocks.2.attn.head.3, blocks.2.attn, blocks.2.mlp, "
+            "blocks.2.mlp.expert.3, blocks.2 or swap.0.3."
         )
     block, _part, head, expert, first, second = found.groups()
     for name, number, end in (

@@ -25,4 +25,4 @@ def with_rope_scaling(lm: LanguageModel, scaling: RopeScaling | None) -> Languag
     if config.position_encoding != "rope":
         raise ValueError(f"{lm.name} has position_encoding = {config.position_encoding!r}; only RoPE can be scaled.")
     model = build(replace(config, rope_scaling=scaling), own_tensors(lm.model), lm.name)
-    return LanguageModel(lm.name, model, lm.tokenizer, lm.end_tokens, lm.card)
+    return LanguageModel(lm.name, model, lm.tokenizer, lm.end_tokens, lm.card, lm.chat_template)

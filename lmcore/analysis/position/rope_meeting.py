@@ -75,9 +75,12 @@ def rope_meeting(trace: Trace, config: ModelConfig, block: int, head: int, query
         block, head, query, key: indices from 0.
 
     Raises:
+        ValueError: when RoPE does not turn this block.
         KeyError: the trace has no such block, or its model no RoPE.
         IndexError: it has no such head or position.
     """
+    if block in config.unrotated_layers:
+        raise ValueError(f"RoPE does not turn queries and keys in block {block} of this model; choose another block.")
     attn = f"blocks.{block}.attn"
     kv_head = head * config.n_kv_heads // config.n_heads
     turned = config.n_rotated

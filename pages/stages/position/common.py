@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lmcore
 from pages.common import session
+from pages.common.text import _
 
 
 def built_in_models() -> dict[str, str]:
@@ -45,3 +46,10 @@ def tokens_of(name: str) -> tuple[list[bytes], list[int]]:
     found = lm.tokenizer.encode(session.prompt()[: session.MAX_CHARACTERS])
     limit = lm.config.context_length
     return found.tokens[:limit], found.ids[:limit]
+
+
+def unrotated(layer: int) -> str:
+    """Return what is said of a block whose queries and keys RoPE does not turn."""
+    return _("RoPE does not turn queries and keys in block {layer} of this model. Choose another block.").format(
+        layer=layer
+    )

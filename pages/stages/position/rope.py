@@ -17,7 +17,7 @@ from lmcore.config import RopeLayout
 from pages.common import page, session, widgets
 from pages.common.text import _, markdown_literal
 from pages.figures.position import rope as figures
-from pages.stages.position.common import model_with, tokens_of
+from pages.stages.position.common import model_with, tokens_of, unrotated
 
 _SHIFTS = (0, 1, 10, 100, 1000)
 _GRID = 24  # positions of the square of scores
@@ -67,11 +67,7 @@ def show() -> None:
             rf"\theta_i = {base:.0f}^{{-2i/{config.n_rotated}}}, \quad i = 0 \ldots {n_pairs - 1} \end{{gathered}}"
         )
     if layer in config.unrotated_layers:
-        st.info(
-            _("RoPE does not turn queries and keys in block {layer} of this model. Choose another block.").format(
-                layer=layer
-            )
-        )
+        st.info(unrotated(layer))
         return
     met = rope_meeting(session.trace(ids, name), config, layer, head, query, key)
     with picture:

@@ -19,7 +19,7 @@ from pages.common.text import _, markdown_literal
 from pages.figures.position import scaling as figures
 from pages.figures.position import sinusoidal
 from pages.stages.position import scaled_losses
-from pages.stages.position.common import model_with, tokens_of, trained_length
+from pages.stages.position.common import model_with, tokens_of, trained_length, unrotated
 
 KINDS = ("linear", "ntk", "yarn", "llama3")
 _CONTEXTS = (128, 512, 2048, 4096, 8192, 32_768)
@@ -238,6 +238,9 @@ def _scores(
             return
         layer = min(int(st.session_state.get("layer", 0)), config.n_layers - 1)
         head = min(int(st.session_state.get("head", 0)), config.n_heads - 1)
+        if layer in config.unrotated_layers:
+            st.info(unrotated(layer))
+            return
         met = rope_meeting(session.trace(ids, name), config, layer, head, len(ids) - 1, 0)
         st.markdown(
             "**"

@@ -133,6 +133,13 @@ GGUF_CHANGES = {
         ),
         "rope.scaling.type = 'linear' beside rope_freqs.weight is not supported",
     ),
+    "a head of any size": (
+        lambda f, t: (
+            f.update({"llama.rope.dimension_count": 2**31}),
+            t.update({"rope_freqs.weight": np.ones(6, np.float32)}),
+        ),
+        "rope_freqs.weight has the shape [6]; RoPE turns 1073741824 pairs",
+    ),
     "another architecture": (
         lambda f, t: f.update({"general.architecture": "mamba"}),
         "general.architecture = 'mamba'",
@@ -278,6 +285,10 @@ CONFIG_CHANGES = {
     "another family": ({"model_type": "mamba"}, "model_type = 'mamba' is not supported"),
     "another activation": ({"hidden_act": "mish"}, "hidden_act = 'mish' is not supported"),
     "another scaling": ({"rope_parameters": {"rope_type": "su", "factor": 4.0}}, "rope_type = 'su'"),
+    "a base that never turns": (
+        {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1.0, "factor": 4.0}},
+        "the numbers of its config cannot be computed with",
+    ),
     "a scaling's field": (
         {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "beta_fast": 32}},
         "beta_fast = 32 would change the numbers",

@@ -12,6 +12,7 @@ import torch
 import lmcore
 from lmcore.analysis import attention_of_query
 from lmcore.config import RopeScaling
+from lmcore.generation.logits_store import LogitsStore
 from tests.families import GGUF_CASES
 from tests.lmcore.checkpoints.tiny import CASES, tokenizer, write_folder
 from tests.lmcore.checkpoints.tiny_gguf import write_gguf
@@ -160,6 +161,26 @@ def test_a_cache_of_a_short_text_cannot_go_on_as_a_long_one(tmp_path):
     lm([1, 2, 3, 4, 5, 6, 7, 8], cache=cache)
     with pytest.raises(ValueError, match=r"texts over 8 tokens otherwise, .* begin again with the whole text"):
         lm([9], cache=cache)
+    settings = lmcore.SamplingSettings(temperature=0)
+    cached, plain = (
+        [step.logits for step in lmcore.generate(lm, [1, 2, 3, 4, 5, 6], settings, max_new_tokens=6, use_cache=use)]
+        for use in (True, False)
+    )
+    for mine, whole in zip(cached, plain, strict=True):
+        torch.testing.assert_close(mine, whole, rtol=0, atol=1e-5)
+    store = LogitsStore(lm)
+    store.fill([1, 2, 3], list(range(4, 14)))  # over the border in one call
+    for length in (3, 6, 8, 9, 12, 7, 10, 8):  # forwards, and back to shorter texts
+        ids = list(range(1, length + 1))
+        torch.testing.assert_close(store.get(ids).logits, lm(ids)[-1], rtol=0, atol=1e-5)
+
+
+def test_experts_of_any_number_are_refused_by_their_tensors(tmp_path):
+    write_folder("mixtral", tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"num_local_experts": 10**12}))
+    with pytest.raises(ValueError, match="expert"):
+        lmcore.load(tmp_path)
 
 
 @pytest.mark.parametrize("case", ["mixtral", "olmoe", "gpt_oss"])

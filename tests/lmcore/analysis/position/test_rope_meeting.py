@@ -58,6 +58,11 @@ def test_local_blocks_turn_with_their_own_base():
         np.testing.assert_allclose(met.frequencies, base ** (-np.arange(4) / 4))
 
 
+def test_a_block_that_rope_does_not_turn_has_no_meeting():
+    with pytest.raises(ValueError, match="does not turn queries and keys in block 1"):
+        rope_meeting(Trace(), config(unrotated_layers=(1,)), 1, 0, 1, 0)
+
+
 def test_the_square_of_scores_is_even_along_its_diagonals():
     torch.manual_seed(0)
     trace = Trace()
