@@ -211,9 +211,10 @@ def _settings_in(value: Any, where: str) -> SamplingSettings:
         _refuse(f"seed of {where} is null; every token of a tree was drawn with a seed")
     try:
         if "rules" in values:
-            values["rules"] = Rules(
-                **_object(values["rules"], f"rules of {where}", {each.name for each in fields(Rules)})
-            )
+            rules = dict(_object(values["rules"], f"rules of {where}", {each.name for each in fields(Rules)}))
+            if isinstance(joint := rules.get("top_p_joint"), bool):  # in older files
+                rules["top_p_joint"] = "without min_p" if joint else "no"
+            values["rules"] = Rules(**rules)
         if "logit_bias" in values:
             pairs = [
                 _list(pair, f"logit_bias of {where}", 2)

@@ -97,12 +97,13 @@ def _take_prompt(text: str) -> None:
 
 def _take_conversation(given: object) -> None:
     """Take what the browser sent: a conversation, or None for a text again."""
-    if given is not None:
-        try:
-            conversation.take(conversation.Conversation.of(given))
-        except ValueError:
-            return  # the field sends none like that
-    conversation.switch(given is not None)
+    try:
+        taken = None if given is None else conversation.Conversation.of(given)
+    except ValueError:
+        return  # the field sends none like that
+    conversation.switch(taken is not None)  # which begins with what was the prompt
+    if taken is not None:
+        conversation.take(taken)
 
 
 def _title(name: str, known: Mapping[str, AvailableModel]) -> str:

@@ -23,7 +23,7 @@ from pages.common.text import _
 FORM, CHAT, TEMPLATE = "form", "chat", "chat.template"  # values of the session and of the address
 _EARLIER = "chat.earlier"  # rendered text -> its conversation, the latest last
 _MOST_EARLIER = 50
-MOST_MESSAGES = 200
+MOST_MESSAGES = 200  # that an address may give; what the reader writes has no such limit
 MOST_CHARACTERS = 100_000
 ROLES = ("user", "assistant", "system", "tool")
 
@@ -60,8 +60,6 @@ class Conversation:
         Raises:
             ValueError: it is no conversation.
         """
-        if len(text) > MOST_CHARACTERS:
-            raise ValueError(f"a conversation has at most {MOST_CHARACTERS:,} characters")
         try:
             return cls.of(json.loads(text))
         except RecursionError:
@@ -77,8 +75,8 @@ class Conversation:
         if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
             raise ValueError("a conversation is a table with messages")
         messages = given["messages"]
-        if not 0 < len(messages) <= MOST_MESSAGES:
-            raise ValueError(f"a conversation has 1 to {MOST_MESSAGES} messages")
+        if not messages:
+            raise ValueError("a conversation has at least one message")
         for message in messages:
             if not isinstance(message, dict) or not all(
                 isinstance(message.get(key), str) for key in ("role", "content")
@@ -130,10 +128,24 @@ def remember() -> None:
     """Give the prompt's form, the conversation and a typed template their places in session and address."""
     form = link.remember(FORM, None, {"chat": "chat", "text": None}.__getitem__)
     if form is not None or CHAT in st.session_state:
-        link.remember(CHAT, "", lambda text: Conversation.parse(text).text)
-        link.remember(TEMPLATE, None)
+        link.remember(CHAT, "", _of_address)
+    link.remember(TEMPLATE, None)  # the Chat view uses it for a text too
     if not st.session_state.get(CHAT):
         st.session_state.pop(CHAT, None)
+
+
+def _of_address(text: str) -> str:
+    """Return a conversation that an address gives as the session has it.
+
+    Raises:
+        ValueError: it is none, or too long for one from an address.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"an address has at most {MOST_CHARACTERS:,} characters of a conversation")
+    given = Conversation.parse(text)
+    if len(given.messages) > MOST_MESSAGES:
+        raise ValueError(f"an address has at most {MOST_MESSAGES} messages")
+    return whole_characters(given.text)  # JSON can spell half a character
 
 
 def is_on() -> bool:
@@ -222,7 +234,11 @@ def _rendered(
 ) -> chat.Rendered | str:
     """Render once for all sessions: the text, or why there is none."""
     try:
-        return chat.render(_template, _messages, now=datetime.combine(today, time()), **_options)
+        found = chat.render(_template, _messages, now=datetime.combine(today, time()), **_options)
+        found.text.encode()
+        return found
+    except UnicodeEncodeError:
+        return "The template writes half of a surrogate pair, which is no character."
     except ValueError as error:
         return str(error)
 

@@ -209,6 +209,13 @@ def test_a_missing_field_is_named(lm: lmcore.LanguageModel, written: str) -> Non
         tree_file.read(json.dumps(whole), lm)
 
 
+def test_an_older_file_told_joint_top_p_as_true_or_false(lm: lmcore.LanguageModel, written: str) -> None:
+    for older, now in ((False, "no"), (True, "without min_p")):
+        whole = json.loads(written)
+        whole["settings"][0]["rules"]["top_p_joint"] = older
+        assert tree_file.read(json.dumps(whole), lm).nodes[0].settings.rules.top_p_joint == now
+
+
 def test_a_token_beyond_the_context_is_refused(lm: lmcore.LanguageModel, written: str) -> None:
     whole = json.loads(written)
     last = whole["nodes"][39]
