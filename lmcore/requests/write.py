@@ -67,18 +67,31 @@ class Written:
         """Whether it gives the same distribution at every position tried."""
         return bool((self.distances <= EQUAL).all())
 
-    def request(self, prompt: str, model: str = "MODEL") -> dict[str, Any]:
-        """Return the whole body for a prompt as it is; as a user's message where the route takes messages alone."""
+    def request(self, prompt: str, model: str = "MODEL", messages: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+        """Return the whole body.
+
+        Args:
+            prompt: The prompt, sent as it is; as a user's message where the route takes messages alone.
+            model: The model's name there.
+            messages: What a chat template made the prompt of, sent in its place where the route takes messages.
+        """
         start: dict[str, Any] = {} if self.server.name in ("tgi", "llama-server") else {"model": model}
         if "chat" in self.server.path:
-            return {**start, "messages": [{"role": "user", "content": prompt}], **self.body}
+            sent = [dict(each) for each in messages] or [{"role": "user", "content": prompt}]
+            return {**start, "messages": sent, **self.body}
         if self.server.name == "ollama":
             start["raw"] = True  # else it puts the prompt into the model's chat template
         return {**start, self.server.prompt: prompt, **self.body}
 
-    def curl(self, prompt: str, model: str = "MODEL", address: str = "http://localhost") -> str:
+    def curl(
+        self,
+        prompt: str,
+        model: str = "MODEL",
+        address: str = "http://localhost",
+        messages: Sequence[Mapping[str, Any]] = (),
+    ) -> str:
         """Return a curl line that sends it; a key is left to a variable of the shell."""
-        body = shlex.quote(json.dumps(self.request(prompt, model), ensure_ascii=False, indent=2))
+        body = shlex.quote(json.dumps(self.request(prompt, model, messages), ensure_ascii=False, indent=2))
         key = ' -H "Authorization: Bearer $API_KEY"' if "/v1/" in self.server.path else ""
         return f"curl {address}{self.server.path}{key} -H 'Content-Type: application/json' -d {body}"
 

@@ -33,7 +33,7 @@ from pages.common import conversation, engines, link
 from pages.common.forward import LARGEST_PASS, ForwardPasses, longest_traced
 from pages.common.models import Loading, Models
 from pages.common.shared import shared
-from pages.common.text import _, markdown_literal, ngettext, visible
+from pages.common.text import _, markdown_literal, ngettext, readable, visible
 
 MEMORY_VARIABLE = "GLASS_BOX_LM_MEMORY"
 """The environment variable that says how many GiB are kept in memory: models, and what sessions generate with."""
@@ -228,7 +228,7 @@ def forward_lock():  # noqa: ANN201 - threading.RLock is a function, not a type
 def require_tokens(minimum: int = 1) -> Encoding:
     """Return the prompt's encoding, or say plainly what is missing or too much, and stop the page."""
     if conversation.is_on() and (why := conversation.refusal(language_model())):
-        st.info(why)
+        st.text(readable(why))  # a template says what it likes
         link.stop()
     text = prompt()
     if len(text) > MAX_CHARACTERS:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
+from pages.common.link import LONGEST
 from tests.browser.conftest import OpenPage, settle
 
 MARK = "⏎"
@@ -162,3 +163,16 @@ def test_a_conversation_is_written_below_the_line_and_reaches_the_page_and_the_a
     expect(page.get_by_role("button", name="The conversation")).to_contain_text("system: <img")
     page.get_by_role("button", name="The prompt is a text or a conversation").click()
     expect(field_of(page)).to_have_value("hello")  # the text is kept beside it
+
+
+def test_a_conversation_that_grows_too_long_for_an_address_outlives_a_reload(open_page: OpenPage) -> None:
+    given = '{"messages":[{"role":"user","content":"%s"}]}'
+    content = "a" * (LONGEST - len(given) - 3)
+    address = {"tokenization.view": "chat", "form": "chat", "chat.template": "{{ messages[0].content }}"}
+    page = open_page(f"/tokenization?lang=en&{urlencode({**address, 'chat': given % content})}")
+    page.wait_for_function("() => new URLSearchParams(location.search).has('chat')")
+    page.locator(".stToggle, .stCheckbox").filter(has_text="Generation prompt").click()  # the server changes it
+    page.wait_for_function("() => !new URLSearchParams(location.search).has('chat')")
+    settle(page)
+    page.reload()
+    expect(page.get_by_role("button", name="The conversation")).to_contain_text(content)

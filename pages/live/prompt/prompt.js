@@ -67,9 +67,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const kept = sessionStorage.getItem(KEPT);
     if (kept !== null) tell(kept);
   }
-  if (data.conversation !== null && !root.restored && data.answered === null) {
-    const kept = sessionStorage.getItem(KEPT_CHAT);
-    if (kept !== null && !new URLSearchParams(location.search).has("chat")) converse(JSON.parse(kept));
+  if (data.conversation !== null) {
+    const isFirst = !root.restored && data.answered === null && !new URLSearchParams(location.search).has("chat");
+    const kept = isFirst ? sessionStorage.getItem(KEPT_CHAT) : null;
+    if (kept !== null) converse(JSON.parse(kept));
+    else if (isCurrent) keep(KEPT_CHAT, JSON.stringify(data.conversation), data.longest); // the server lets it grow too
   }
   root.restored = true;
 }

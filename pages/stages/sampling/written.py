@@ -10,7 +10,7 @@ import streamlit as st
 from lmcore import SamplingSettings
 from lmcore.requests import SERVERS, Written, write
 from lmcore.sampling import History
-from pages.common import engines, presenter, session, widgets
+from pages.common import conversation, engines, presenter, session, widgets
 from pages.common.text import _
 from pages.stages.sampling.engines import why
 from pages.stages.sampling.sources import Source
@@ -34,11 +34,13 @@ def show(source: Source, settings: SamplingSettings) -> None:
     reasons = [] if written.is_exact else why(settings, written.settings)
     if reasons:
         st.text("\n".join(f"· {reason}" for reason in reasons))
-    text = st.session_state["prompt"] if st.session_state["source"] == "model" else "…"
-    request = json.dumps(written.request(text), ensure_ascii=False, indent=2)
+    is_prompt = st.session_state["source"] == "model"
+    text = str.__str__(session.prompt()) if is_prompt else "…"
+    messages = conversation.current().messages if is_prompt and conversation.is_on() else ()
+    request = json.dumps(written.request(text, messages=messages), ensure_ascii=False, indent=2)
     as_json, as_curl = st.tabs(["JSON", "curl"])
     as_json.code(request, language="json", wrap_lines=True)
-    as_curl.code(written.curl(text), language="bash", wrap_lines=True)
+    as_curl.code(written.curl(text, messages=messages), language="bash", wrap_lines=True)
 
 
 def _written(source: Source, settings: SamplingSettings, server: str) -> Written:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from lmcore.chat.findings import KINDS
 from pages.common import conversation, link, page, session
 from pages.common.conversation import Conversation
 from pages.common.shared import shared
-from pages.common.text import _, markdown_literal, visible
+from pages.common.text import _, markdown_literal, readable, visible
 from pages.live.chat_text import chat_text, origin
 from pages.live.token_groups import token_groups
 from pages.stages.tokenization.common import drawn_groups
@@ -58,10 +58,12 @@ def show(lm: LanguageModel) -> None:
         try:
             rendered = conversation.rendered(lm, now)
         except ValueError as error:
-            st.info(str(error))
+            st.text(readable(str(error)))  # a template says what it likes
+            with controls:
+                _variables(now, tuple(now.variables))  # one of them may be why
             link.stop()
     with controls:
-        _variables(now, rendered)
+        _variables(now, rendered.variables)
         answer = _answer()
     with picture:
         chat_text(rendered, now.messages, _findings(lm, now, ""), key="chat.text")
@@ -127,7 +129,7 @@ def _use(key: str | None, own: chat.ChatTemplate | None) -> None:
     st.session_state[conversation.TEMPLATE] = None if own is not None and source == own.source else source or None
 
 
-def _variables(now: Conversation, rendered: chat.Rendered) -> None:
+def _variables(now: Conversation, names: Sequence[str]) -> None:
     """Show a switch or a field for each variable of the template; they are the conversation's."""
     is_on = conversation.is_on()
     _switch(_("Generation prompt"), "add_generation_prompt", now.prompt, is_on, lambda on: _set(prompt=on))
@@ -140,7 +142,7 @@ def _variables(now: Conversation, rendered: chat.Rendered) -> None:
         lambda on: _set(continued=on),
     )
     known = {"messages", "tools", "documents", "add_generation_prompt"}
-    for name in rendered.variables:
+    for name in names:
         if name in known or name.endswith("_token"):
             continue
         if name.startswith(("enable_", "add_", "keep_", "clear_", "preserve_", "use_")) or name == "thinking":

@@ -49,3 +49,13 @@ def test_the_settings_are_written_for_a_server_with_the_distance_where_it_is_not
     assert written["prompt"] == "今天天气" and written["repetition_penalty"] == 1.0
     app = run(prompt="今天天气", temperature="1.5", top_k="40", engine="vllm", write_for="tgi")
     assert any("the same distribution at every position" in text.value for text in app.text)
+
+
+def test_a_request_written_from_a_conversation_has_its_messages_or_its_text() -> None:
+    messages = [{"role": "system", "content": "今天"}, {"role": "user", "content": "天气"}]
+    template = "{% for m in messages %}[{{ m.content }}]{% endfor %}"
+    address = {"form": "chat", "chat": json.dumps({"messages": messages}), "chat.template": template, "prompt": "typed"}
+    for server, field, sent in (("vllm", "prompt", "[今天][天气]"), ("openai", "messages", messages)):
+        app = run(write_for=server, **address)
+        (body,) = (each.value for each in app.code if each.language == "json")
+        assert json.loads(body)[field] == sent, server

@@ -60,6 +60,18 @@ def test_a_refusal_is_a_sentence_and_the_conversation_is_kept():
     assert json.loads(app.session_state["chat"])["messages"] == MESSAGES
 
 
+def test_a_variable_that_makes_the_template_fail_can_be_changed_and_its_sentence_is_text():
+    refusing = "{% if tone %}{{ raise_exception('![](http://' + tone) }}{% endif %}" + TEMPLATE
+    given = json.dumps({"messages": MESSAGES, "variables": {"tone": "loud"}})
+    app = open_page("tokenization", **(ADDRESS | {"chat": given, "chat.template": refusing}))
+    assert "![](http://loud" in "".join(each.value for each in app.text)
+    assert "http://loud" not in "".join(each.value for each in [*app.info, *app.markdown])
+    app.text_input(key="chat.variable.tone").set_value("").run()
+    assert "".join(span["text"] for span in part(app, "chat_text")["spans"]).startswith("system:")
+    elsewhere = open_page("blocks", **(ADDRESS | {"chat": given, "chat.template": refusing}))
+    assert "![](http://loud" in "".join(each.value for each in elsewhere.text) and not elsewhere.info
+
+
 def test_a_link_that_sets_the_prompt_makes_it_a_text():
     app = open_page("tokenization", **ADDRESS)
     app.query_params["apply"], app.query_params["prompt"] = "1", "我喜欢"
