@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lmcore.chat.template import ChatTemplate
+from lmcore.checkpoints.small_files import read_json, read_text
 
 _KEY = "tokenizer.chat_template"
 
@@ -39,16 +39,19 @@ def template_from_folder(folder: Path, special_tokens: Mapping[str, int]) -> Cha
     Raises:
         ValueError: a file that cannot be read.
     """
-    config, filename = _json(folder / "tokenizer_config.json"), "tokenizer_config.json"
-    given = config.get("chat_template") or _json(folder / "chat_template.json").get("chat_template")
+    config, filename = _fields(folder / "tokenizer_config.json"), "tokenizer_config.json"
+    given = config.get("chat_template")
+    if not given and (path := folder / "chat_template.json").is_file():
+        given, filename = read_json(path).get("chat_template"), path.name
     named: dict[str, str] = {}
     if isinstance(given, list):
-        named = {str(entry["name"]): str(entry["template"]) for entry in given if {"name", "template"} <= entry.keys()}
+        entries = [entry for entry in given if isinstance(entry, dict) and {"name", "template"} <= entry.keys()]
+        named = {str(entry["name"]): str(entry["template"]) for entry in entries}
         given = named.pop("default", None)
     if (path := folder / "chat_template.jinja").is_file():
-        given, filename, named = _text(path), path.name, {}
+        given, filename, named = read_text(path), path.name, {}
     for path in sorted((folder / "additional_chat_templates").glob("*.jinja")):
-        named[path.stem] = _text(path)
+        named[path.stem] = read_text(path)
     variables = {}
     for name, value in config.items():
         text = value.get("content") if isinstance(value, dict) else value
@@ -67,18 +70,5 @@ def _template(
     return ChatTemplate(given, variables, named, tuple(special_tokens), filename)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path.name} cannot be read: {error}.") from None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{path.name} cannot be read as JSON: {error}.") from None
-    return found if isinstance(found, dict) else {}
+def _fields(path: Path) -> dict[str, Any]:
+    return read_json(path) if path.is_file() else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from lmcore.checkpoints.names import Names, Renamed
 from lmcore.checkpoints.own_sampling import from_generation_config
 from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
+from lmcore.checkpoints.small_files import read_json
 from lmcore.checkpoints.split_files import all_parts
 from lmcore.checkpoints.weights import build
 from lmcore.config import ModelConfig
@@ -27,7 +27,6 @@ from lmcore.language_model import LanguageModel
 from lmcore.model_card import ModelCard
 from lmcore.tokenizer import PretrainedTokenizer
 
-_MOST_JSON = 1 << 24  # an index of thousands of shards is smaller
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 
@@ -44,9 +43,9 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     config = _tied_as_stored(config, files, family.names)
     source = Renamed(files, family.names, config)
     model = build(config, source, source.filename, dtype, lambda share: said(Doing.READING_WEIGHTS, share))
-    values = _read_json(folder / "config.json")
+    values = read_json(folder / "config.json")
     generation = folder / "generation_config.json"
-    sampling = from_generation_config(_read_json(generation)) if generation.is_file() else {}
+    sampling = from_generation_config(read_json(generation)) if generation.is_file() else {}
     card = ModelCard(
         title=str(values.get("_name_or_path") or ""),
         family=str(values["model_type"]),
@@ -67,7 +66,7 @@ def read_config(path: Path) -> tuple[ModelConfig, Family, dict[str, Any]]:
     Raises:
         ValueError: for a family that is not read, or a field that would change the numbers, naming file and field.
     """
-    values = _read_json(path)
+    values = read_json(path)
     kind = values.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise ValueError(f"{path.name}: model_type = {kind!r} is not supported; {', '.join(FAMILIES)} are.")
@@ -101,7 +100,7 @@ def _tied_as_stored(config: ModelConfig, files: SafetensorsFiles, names: Names) 
 
 def _end_tokens(folder: Path, config: ModelConfig) -> tuple[int, ...]:
     paths = (folder / name for name in ("generation_config.json", "config.json"))
-    return from_configs((_read_json(path) for path in paths if path.is_file()), config.vocab_size)
+    return from_configs((read_json(path) for path in paths if path.is_file()), config.vocab_size)
 
 
 def _read_tokenizer(folder: Path, config: ModelConfig) -> PretrainedTokenizer:
@@ -121,7 +120,7 @@ def _weight_files(folder: Path) -> list[Path]:
     if single.is_file():
         return [single]
     if index.is_file():
-        named = _read_json(index).get("weight_map")
+        named = read_json(index).get("weight_map")
         if not isinstance(named, dict) or not named:
             raise ValueError(f"{index.name}: weight_map must be a table of tensors and files, got {named!r:.60}.")
         for shard in set(named.values()):
@@ -136,17 +135,3 @@ def _weight_files(folder: Path) -> list[Path]:
     if numbered := sorted(folder.glob("*-of-*.safetensors")):  # shards whose index was left behind
         return all_parts(numbered[0])
     raise ValueError(f"{folder.name} has no model.safetensors.")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > _MOST_JSON:
-            raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {_MOST_JSON:,} are read.")
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path.name} is missing.") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{path.name} cannot be read as JSON: {error}.") from None
-    if not isinstance(values, dict):
-        raise ValueError(f"{path.name} must be a table of fields, got {values!r:.60}.")
-    return values

@@ -10,7 +10,8 @@ from lmcore.checkpoints.progress import Doing, Progress, silent
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 _WANTED = re.compile(
-    r"(generation_)?config\.json|tokenizer(_config)?\.json|chat_template\.jinja|model(-\d+-of-\d+)?\.safetensors(\.index\.json)?"
+    r"(generation_)?config\.json|tokenizer(_config)?\.json|chat_template\.(jinja|json)|"
+    r"additional_chat_templates/[\w.-]+\.jinja|model(-\d+-of-\d+)?\.safetensors(\.index\.json)?"
 )
 
 
@@ -34,7 +35,8 @@ def download(hub_id: str, said: Progress = silent) -> Path:
     try:
         info = huggingface_hub.HfApi().model_info(hub_id)
         names = [file.rfilename for file in info.siblings or () if _WANTED.fullmatch(file.rfilename)]
-        names.sort(key="config.json".__eq__)  # the last to come: a folder that has it has all
+        # config.json is the last to come: a folder that has it has all. Files in folders are the first.
+        names.sort(key=lambda name: (name == "config.json", "/" not in name))
         paths = [
             huggingface_hub.hf_hub_download(hub_id, name, revision=info.sha, tqdm_class=_bar(said)) for name in names
         ]
@@ -45,7 +47,7 @@ def download(hub_id: str, said: Progress = silent) -> Path:
         raise ValueError(f"{hub_id} could not be downloaded: {reason}") from error
     if not paths:
         raise ValueError(f"{hub_id} has no config.json, safetensors or tokenizer.json; other forms are not read.")
-    return Path(paths[0]).parent
+    return Path(paths[-1]).parent
 
 
 def _failures() -> tuple[type[Exception], ...]:

@@ -56,6 +56,16 @@ def test_templates_of_a_folder_are_those_that_transformers_finds(tmp_path):
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": given_}))
         found = template_from_folder(tmp_path, {})
         assert (found.source, found.named) == (source, named)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": ["x", 1]}))
+    assert template_from_folder(tmp_path, {}) is None
+    (tmp_path / "chat_template.json").write_text('{"chat_template": "five"}')
+    (tmp_path / "tokenizer_config.json").unlink()
+    found = template_from_folder(tmp_path, {})
+    assert (found.source, found.filename) == ("five", "chat_template.json")
+    with open(tmp_path / "tokenizer_config.json", "wb") as file:
+        file.truncate((1 << 24) + 1)
+    with pytest.raises(ValueError, match=r"tokenizer_config.json has 16,777,217 bytes; at most"):
+        template_from_folder(tmp_path, {})
     (tmp_path / "tokenizer_config.json").write_text("{")
     with pytest.raises(ValueError, match=r"tokenizer_config.json cannot be read as JSON"):
         template_from_folder(tmp_path, {})

@@ -36,14 +36,15 @@ class _Hub(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path.split("?")[0] == f"/api/models/{ID}":
-            names = sorted(path.name for path in self.folder.iterdir())
+            files = (path for path in self.folder.rglob("*") if path.is_file())
+            names = sorted(path.relative_to(self.folder).as_posix() for path in files)
             told = {"id": ID, "sha": SHA, "siblings": [{"rfilename": name} for name in names]}
             self._answer(200, json.dumps(told).encode(), {"Content-Type": "application/json"})
         else:
             self._file(whole=True)
 
     def _file(self, whole: bool) -> None:
-        found = re.fullmatch(rf"/{ID}/resolve/{SHA}/([\w.]+)", self.path.split("?")[0])
+        found = re.fullmatch(rf"/{ID}/resolve/{SHA}/([\w./]+)", self.path.split("?")[0])
         if found is None or not (self.folder / found[1]).is_file():
             self._answer(404, b"", {"X-Error-Code": "RepoNotFound"})
             return
@@ -104,6 +105,14 @@ def test_a_model_is_downloaded_with_progress_and_is_the_folders(hub):
     assert all(before <= after or before == 1.0 for before, after in zip(shares, shares[1:], strict=False))
     fetched = {name for method, name, _ in hub.asked if method == "GET"}
     assert fetched == {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json"}
+
+
+def test_chat_templates_are_downloaded_wherever_they_are_read(hub):
+    (hub.folder / "chat_template.json").write_text('{"chat_template": "one"}')
+    (hub.folder / "additional_chat_templates").mkdir()
+    (hub.folder / "additional_chat_templates" / "tool_use.jinja").write_text("two")
+    lm = lmcore.load(ID)
+    assert (lm.chat_template.source, lm.chat_template.named) == ("one", {"tool_use": "two"})
 
 
 def test_what_is_there_is_not_fetched_again_and_serves_without_the_hub(hub, monkeypatch):
