@@ -76,7 +76,7 @@ class _Checked:
         try:
             self._rendered = render(template, messages, **options)
         except TemplateRefused as error:
-            number = self._first_refused()
+            number = self._first_refused() if error.kind == "refused" else None
             self.refused = Finding("refused", message=number, values={"sentence": str(error)})
             return
         self._encoding = self._encoded(self._rendered)
@@ -131,11 +131,13 @@ class _Checked:
                     yield Finding("control_as_text", place, values={"string": found[0], "n": n})
         if self._text_stays_text:
             return
-        for start, end in written_by_users(self._rendered, self._tokenizer):
-            index = next(span.message for span in self._rendered.spans if span.start <= start < span.end)
-            mended = encode_rendered(self._tokenizer, self._rendered, user_text_stays_text=True)
-            values = {"string": self._rendered.text[start:end]}
-            yield Finding("text_became_control", (start, end), index, values, self._loss(mended.ids))
+        first: dict[tuple[int | None, str], tuple[int, int]] = {}  # where each string stands first in each message
+        for start, end, span in written_by_users(self._rendered, self._tokenizer):
+            first.setdefault((span.message, self._rendered.text[start:end]), (start, end))
+        if first:
+            harm = self._loss(encode_rendered(self._tokenizer, self._rendered, user_text_stays_text=True).ids)
+            for (index, string), place in first.items():
+                yield Finding("text_became_control", place, index, {"string": string}, harm)
 
     def end_of_turn(self) -> Iterator[Finding]:
         """Look whether generation stops where the template ends the assistant's turn."""
@@ -145,13 +147,8 @@ class _Checked:
             return
         if token is None or token in self._lm.end_tokens:
             return
-        harm = None
-        if self._answer is not None:
-            answer = self._tokenizer.encode(self._answer, add_first=False).ids
-            probs = self._lm([*self._encoding.ids, *answer])[-1].softmax(-1)
-            harm = Harm("probability", float(probs[list(self._lm.end_tokens)].sum()), float(probs[token]))
         ends = ", ".join(self._written([i]) for i in self._lm.end_tokens[:4])
-        yield Finding("stop_differs", values={"token": self._written([token]), "ends": ends}, harm=harm)
+        yield Finding("stop_differs", values={"token": self._written([token]), "ends": ends}, harm=self._chance(token))
 
     def generation_prompt(self) -> Iterator[Finding]:
         """Look whether the text begins the assistant's turn where it has to, and only there."""
@@ -220,12 +217,14 @@ class _Checked:
         found = self._try(self._messages, options)
         return None if found is None else self._encoded(found).ids
 
-    def _first_refused(self) -> int:
-        """Return the message at which the template first refuses."""
+    def _first_refused(self) -> int | None:
+        """Return the message at which the template first refuses; None where it takes too long over some before."""
         options = {**self._options, "continue_final_message": False, "add_generation_prompt": False}
         for n in range(1, len(self._messages)):
-            if self._try(self._messages[:n], options) is None:
-                return n - 1
+            try:
+                render(self._template, self._messages[:n], **options)
+            except TemplateRefused as error:
+                return n - 1 if error.kind == "refused" else None
         return len(self._messages) - 1
 
     def _content(self, index: int) -> list[Span]:
@@ -252,11 +251,25 @@ class _Checked:
 
     def _loss(self, mended: Sequence[int] | None, as_is: Sequence[int] | None = None, before: str = "") -> Harm | None:
         """Return the loss of the true answer after the ids as they are and after the mended ones, where `before` of
-        the text was left to the answer."""
+        the text was left to the answer; None where there is nothing before the answer, or more than the model takes."""
         if self._answer is None or mended is None:
             return None
-        now = answer_loss(self._lm, self._encoding.ids if as_is is None else as_is, self._answer)
-        return Harm("loss", now, answer_loss(self._lm, mended, before + self._answer))
+        try:
+            now = answer_loss(self._lm, self._encoding.ids if as_is is None else as_is, self._answer)
+            return Harm("loss", now, answer_loss(self._lm, mended, before + self._answer))
+        except ValueError:
+            return None
+
+    def _chance(self, token: int) -> Harm | None:
+        """Return how likely generation stops after the true answer, as it is and at this token; None as `_loss`."""
+        if self._answer is None:
+            return None
+        answer = self._tokenizer.encode(self._answer, add_first=False).ids
+        try:
+            probs = self._lm([*self._encoding.ids, *answer])[-1].softmax(-1)
+        except ValueError:
+            return None
+        return Harm("probability", float(probs[list(self._lm.end_tokens)].sum()), float(probs[token]))
 
 
 def answer_loss(lm: ChatModel, ids: Sequence[int], answer: str) -> float:
@@ -264,9 +277,16 @@ def answer_loss(lm: ChatModel, ids: Sequence[int], answer: str) -> float:
 
     Args:
         lm: the model.
-        ids: what comes before the answer.
+        ids: what comes before the answer, one at least.
         answer: some text.
+
+    Raises:
+        ValueError: no ids or no answer, or more tokens than the model takes.
     """
     targets = lm.tokenizer.encode(answer, add_first=False).ids
+    if not targets:
+        raise ValueError("the answer is empty; give a text, whose loss is measured.")
+    if not ids:
+        raise ValueError("there are no ids before the answer; give one at least, for its first token to follow.")
     log_probs = lm([*ids, *targets])[len(ids) - 1 : -1].log_softmax(-1)
     return -sum(float(row[target]) for row, target in zip(log_probs, targets, strict=True)) / len(targets)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from torch import Tensor
 
-from lmcore.chat.render import Message, Rendered, control_strings, render
+from lmcore.chat.render import Message, Rendered, Span, control_strings, render
 from lmcore.chat.template import ChatTemplate
 from lmcore.tokenizer import Encoding, Tokenizer
 
@@ -113,24 +114,20 @@ def end_of_turn(
     return None if end is None else lm.tokenizer.special_tokens.get(end.text)
 
 
-def written_by_users(rendered: Rendered, tokenizer: Tokenizer) -> list[tuple[int, int]]:
-    """Return where a control string of the tokenizer stands in the text of a message or of the tools."""
-    foreign = [
-        (span.start, span.end)
-        for span in rendered.spans
-        if span.kind == "message" or (span.kind == "variable" and not span.field.endswith("_token"))
-    ]
-    return [
-        (start, end)
-        for start, end in control_strings(rendered.text, tokenizer.special_tokens)
-        if any(first <= start and end <= last for first, last in foreign)
-    ]
+def written_by_users(rendered: Rendered, tokenizer: Tokenizer) -> Iterator[tuple[int, int, Span]]:
+    """Yield (start, end, span) of each control string of the tokenizer in the text of a message or of the tools."""
+    starts = [span.start for span in rendered.spans]
+    for start, end in control_strings(rendered.text, tokenizer.special_tokens):
+        span = rendered.spans[bisect_right(starts, start) - 1]
+        is_foreign = span.kind == "message" or (span.kind == "variable" and not span.field.endswith("_token"))
+        if is_foreign and end <= span.end:
+            yield start, end, span
 
 
 def _pieces(rendered: Rendered, tokenizer: Tokenizer) -> Iterator[tuple[int, int, bool]]:
     """Yield (start, end, whether control strings in it are text), in order."""
     at = 0
-    for start, end in written_by_users(rendered, tokenizer):
+    for start, end, _span in written_by_users(rendered, tokenizer):
         if at < start:
             yield at, start, False
         yield start, end, True

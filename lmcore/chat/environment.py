@@ -28,10 +28,8 @@ from jinja2.runtime import Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-from lmcore.chat.marks import Marked, joined, marks_of
+from lmcore.chat.marks import FIRST_LINE, Marked, joined, marks_of
 
-FIRST_LINE = 0x100000
-"""The mark of a template's own words in its line 1; the lines after it follow. Marks below are the caller's."""
 _MOST_LINES = 0xFFFF
 
 

@@ -31,7 +31,8 @@ class Finding:
         place: (start, end) in characters of the rendered text; None where it has none.
         message: the index of the message it is about.
         values: what the sentences name.
-        harm: what it costs; None where it was not measured: no true answer was given, or there is nothing to compare.
+        harm: what it costs; None where it was not measured: no true answer was given, there is nothing to compare, or
+            text and answer are longer than the model takes.
     """
 
     kind: str

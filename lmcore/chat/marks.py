@@ -15,6 +15,8 @@ from typing import Any, SupportsIndex
 
 MIXED = "\0"
 """The mark of a character whose origin cannot be told."""
+FIRST_LINE = 0x100000
+"""The mark of a template's own words in its line 1; the lines after it follow. Marks below are the caller's."""
 
 
 def marks_of(text: str) -> str:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 SECONDS = 5.0
 """How long a template may take; all of a model's real ones take some milliseconds."""
@@ -29,20 +29,36 @@ serve()
 """
 
 
+Kind = Literal["refused", "depth", "time", "memory", "broken"]
+_PASSING = ("time", "memory", "broken")
+
+
 class TemplateRefused(ValueError):
     """A template that did not render these messages: what it said, or what it did.
 
     Attributes:
         line: of the template, where that is known.
+        kind: "refused" where the template raised an error, else what it had too much of, or "broken" where the process
+            came to an end by itself.
     """
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    def __init__(self, message: str, line: int | None = None, kind: Kind = "refused") -> None:
         super().__init__(message)
         self.line = line
+        self.kind: Kind = kind
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same template may render the same messages another time, on a less busy machine for instance."""
+        return self.kind in _PASSING
 
 
 class _Process:
-    """One process; it renders one template after the other."""
+    """One process; it renders one template after the other.
+
+    Raises:
+        TemplateRefused: it does not start.
+    """
 
     def __init__(self) -> None:
         folder = Path(__file__).parent.parent
@@ -55,21 +71,39 @@ class _Process:
             encoding="utf-8",
         )
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # it is ready: starting is not the template's time
+        if not self._process.stdout.readline():  # it is ready: starting is not the template's time
+            self.end()
+            sentence = f"the process that runs chat templates did not start (status {self._process.returncode})."
+            raise TemplateRefused(sentence, kind="broken")
 
-    def ask(self, request: str, seconds: float) -> str:
-        """Return the answer, or "" when there was none and the process has ended."""
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def ask(self, request: str, seconds: float) -> dict[str, Any]:
+        """Return the answer; where there is none, the error "time" when the process was ended, "broken" when it did."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        watch = threading.Timer(seconds, self._process.kill)
+        is_late = threading.Event()
+
+        def stop() -> None:
+            is_late.set()
+            self._process.kill()
+
+        watch = threading.Timer(seconds, stop)
         watch.start()
         try:
             self._process.stdin.write(request + "\n")
             self._process.stdin.flush()
-            return self._process.stdout.readline()
+            answer = self._process.stdout.readline()
         except BrokenPipeError:
-            return ""
+            answer = ""
         finally:
             watch.cancel()
+        if not answer.endswith("\n"):
+            return {"error": "time" if is_late.is_set() else "broken"}
+        found: dict[str, Any] = json.loads(answer)
+        return found
 
     def end(self) -> None:
         """End it, and leave nothing of it."""
@@ -93,27 +127,42 @@ def ask(request: dict[str, Any]) -> dict[str, Any]:
     """
     written = json.dumps(request)
     with _room:
-        try:
-            process = _idle.pop()
-        except IndexError:
-            process = _Process()
-        answer = process.ask(written, SECONDS)
-        found: dict[str, Any] = json.loads(answer) if answer.endswith("\n") else {"error": "time"}
-        if found.get("error") == "time":
-            process.end()
-        else:
-            _idle.append(process)
-    kind = found.get("error")
+        found = _asked(written)
+        if found.get("error") == "broken":  # which need not be this template's doing
+            found = _asked(written)
+    kind: Kind | None = found.get("error")
     if kind is None:
         return found
-    sentences: dict[str, str] = {
+    sentences: dict[Kind, str] = {
         "refused": found.get("message") or f"the template failed with {found.get('type')}.",
         "memory": f"the template needs more than {MEMORY // 2**20} MB of memory, the most that one gets; it was ended.",
         "depth": "the template calls itself too deep; it was ended.",
-        "time": f"the template took longer than {SECONDS:g} seconds, or its process broke down; it was ended.",
+        "time": f"the template took longer than {SECONDS:g} seconds; it was ended.",
+        "broken": "the process that ran the template broke down, twice.",
     }
     line = found.get("line")
-    raise TemplateRefused(sentences[kind], line if isinstance(line, int) else None)
+    raise TemplateRefused(sentences[kind], line if isinstance(line, int) else None, kind)
+
+
+def _asked(request: str) -> dict[str, Any]:
+    process = _free()
+    found = process.ask(request, SECONDS)
+    if found.get("error") in _PASSING:  # after too much memory as well: little of it may be left
+        process.end()
+    else:
+        _idle.append(process)
+    return found
+
+
+def _free() -> _Process:
+    while True:
+        try:
+            process = _idle.pop()
+        except IndexError:
+            return _Process()
+        if process.is_alive:
+            return process
+        process.end()
 
 
 @atexit.register

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 from lmcore.chat import process
+from lmcore.chat.marks import FIRST_LINE
 from lmcore.chat.template import ChatTemplate
 
 MOST_CHARACTERS = 1_000_000
 """The longest text that a template may write."""
 MOST_SOURCE = 1_000_000
 """The longest template."""
-_FIRST_LINE = 0x100000  # of environment.py, which only the process of the templates imports
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 
 Message = Mapping[str, Any]
@@ -137,7 +139,7 @@ def render(
     prompt = (start, len(text)) if start is not None and start < len(text) else None
     control = {*template.control, *(v for k, v in values.items() if k.endswith("_token") and isinstance(v, str))}
     spans = _with_control(list(_spans(text, found["marks"], origins)), text, control - {""})
-    spans = _cut(spans, start) if prompt else spans
+    spans = _cut(spans, [start]) if prompt else spans
     return Rendered(
         text=text,
         spans=tuple(replace(span, in_prompt=True) if prompt and span.start >= start else span for span in spans),
@@ -163,8 +165,8 @@ class _Origins:
         number = ord(mark)
         if number == 0:
             return Span(start, end, text, "mixed")
-        if number >= _FIRST_LINE:
-            return Span(start, end, text, "template", line=number - _FIRST_LINE + 1)
+        if number >= FIRST_LINE:
+            return Span(start, end, text, "template", line=number - FIRST_LINE + 1)
         message, field = self._known[number - 1]
         return Span(start, end, text, "variable" if message is None else "message", message, field)
 
@@ -203,22 +205,27 @@ def _pattern(control: frozenset[str]) -> re.Pattern[str]:
 
 def _with_control(spans: list[Span], text: str, control: Iterable[str]) -> list[Span]:
     """Return the spans with one for each control string whose characters are all the template's or a variable's."""
+    starts = [span.start for span in spans]
+    written: dict[int, Span] = {}  # by their start
     for start, end in control_strings(text, control):
-        inside = [span for span in spans if span.start < end and span.end > start]
+        inside = spans[bisect_right(starts, start) - 1 : bisect_left(starts, end)]
         if all(span.kind in ("template", "variable") for span in inside):
-            spans = _cut(_cut(spans, start), end)
-            kept = [span for span in spans if span.end <= start]
-            kept.append(Span(start, end, text[start:end], "control", field=text[start:end], line=inside[0].line))
-            spans = kept + [span for span in spans if span.start >= end]
-    return spans
+            string = text[start:end]
+            written[start] = Span(start, end, string, "control", field=string, line=inside[0].line)
+    found: list[Span] = []
+    for piece in _cut(spans, [at for span in written.values() for at in (span.start, span.end)]):
+        if piece.start in written:
+            found.append(written[piece.start])
+        elif not found or piece.start >= found[-1].end:  # else it is part of the control string
+            found.append(piece)
+    return found
 
 
-def _cut(spans: Iterable[Span], at: int) -> list[Span]:
-    """Return the spans, none of which reaches over this character."""
+def _cut(spans: Iterable[Span], places: Sequence[int]) -> list[Span]:
+    """Return the spans, none of which reaches over one of these places, characters in ascending order."""
     cut: list[Span] = []
     for span in spans:
-        if span.start < at < span.end:
-            cut.append(replace(span, end=at, text=span.text[: at - span.start]))
-            span = replace(span, start=at, text=span.text[at - span.start :])
-        cut.append(span)
+        inside = places[bisect_right(places, span.start) : bisect_left(places, span.end)]
+        for start, end in pairwise(dict.fromkeys((span.start, *inside, span.end))):
+            cut.append(replace(span, start=start, end=end, text=span.text[start - span.start : end - span.start]))
     return cut

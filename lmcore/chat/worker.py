@@ -1,11 +1,12 @@
 """The process in which chat templates run: a template is a program by strangers, and a process can be ended.
 
 It reads a request a line, JSON, and answers with a line: the text with its marks, or what the template refused. After
-the first imports it can open no file, and the memory it may take is limited.
+the first imports it can open no file, and the memory it may take is limited, as far as the system has such limits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import traceback
@@ -81,18 +82,22 @@ def render(request: dict[str, Any]) -> dict[str, Any]:
                 )
         return joined(environment.blocks)
 
-    without = once(False) if request["prompt"] else None
-    text = once(request["prompt"])
-    if request["continued"]:
-        text = _untag(text)
-    return {
-        "text": text,
-        "marks": marks_of(text),
-        "lines": sorted(environment.lines),
-        "generated": environment.generated,
-        "variables": asked_for(request["source"]),
-        "before_prompt": len(without) if without is not None and text.startswith(without) else None,
-    }
+    try:
+        without = once(False) if request["prompt"] else None
+        text = once(request["prompt"])
+        if request["continued"]:
+            text = _untag(text)
+        n = len(text)  # what goes on after the message to continue was generated, and is cut
+        return {
+            "text": text,
+            "marks": marks_of(text),
+            "lines": sorted(environment.lines),
+            "generated": [(start, min(end, n)) for start, end in environment.generated if start < n],
+            "variables": asked_for(request["source"]),
+            "before_prompt": len(without) if without is not None and text.startswith(without) else None,
+        }
+    finally:
+        environment.forget()  # it is kept for the next request, and what was written is large
 
 
 def _marked(value: Any, mark: str) -> Any:
@@ -137,4 +142,5 @@ def _limit(memory: int) -> None:
     limits: dict[str, int] = {"RLIMIT_AS": memory, "RLIMIT_FSIZE": 0, "RLIMIT_NPROC": 0, "RLIMIT_NOFILE": 0}
     set_limit: Callable[[int, tuple[int, int]], None] = resource.setrlimit
     for name, limit in limits.items():
-        set_limit(getattr(resource, name), (limit, limit))
+        with contextlib.suppress(ValueError, OSError):  # macOS refuses some; a lower one stays as it is
+            set_limit(getattr(resource, name), (limit, limit))

@@ -23,6 +23,7 @@ from pages.common.text import _
 FORM, CHAT, TEMPLATE = "form", "chat", "chat.template"  # values of the session and of the address
 _EARLIER = "chat.earlier"  # rendered text -> its conversation, the latest last
 _MOST_EARLIER = 50
+_REFUSED = "chat.refused"  # model, template and conversation -> why, where another try may do
 MOST_MESSAGES = 200  # that an address may give; what the reader writes has no such limit
 MOST_CHARACTERS = 100_000
 ROLES = ("user", "assistant", "system", "tool")
@@ -125,7 +126,11 @@ class Conversation:
 
 
 def remember() -> None:
-    """Give the prompt's form, the conversation and a typed template their places in session and address."""
+    """Give the prompt's form, the conversation and a typed template their places in session and address.
+
+    A run of a page begins with it, and it may try again what took too long in the last one.
+    """
+    st.session_state[_REFUSED] = {}
     form = link.remember(FORM, None, {"chat": "chat", "text": None}.__getitem__)
     if form is not None or CHAT in st.session_state:
         link.remember(CHAT, "", _of_address)
@@ -216,7 +221,15 @@ def rendered(lm: LanguageModel, conversation: Conversation | None = None) -> cha
             ).format(name=lm.name)
         )
     options = conversation.options()
-    found = _rendered(lm.name, used.source, conversation.text, date.today(), used, conversation.messages, options)
+    refused: dict[tuple[str, ...], str] = st.session_state.setdefault(_REFUSED, {})
+    key = (lm.name, used.source, conversation.text)
+    if key in refused:
+        raise ValueError(refused[key])
+    try:
+        found = _rendered(*key, date.today(), used, conversation.messages, options)
+    except chat.TemplateRefused as error:
+        refused[key] = str(error)
+        raise
     if isinstance(found, str):
         raise ValueError(found)
     return found
@@ -232,7 +245,11 @@ def _rendered(
     _messages: tuple[Mapping[str, Any], ...],
     _options: Mapping[str, Any],
 ) -> chat.Rendered | str:
-    """Render once for all sessions: the text, or why there is none."""
+    """Render once for all sessions: the text, or why there is none.
+
+    Raises:
+        TemplateRefused: another try may do, so nothing is kept.
+    """
     try:
         found = chat.render(_template, _messages, now=datetime.combine(today, time()), **_options)
         found.text.encode()
@@ -240,6 +257,8 @@ def _rendered(
     except UnicodeEncodeError:
         return "The template writes half of a surrogate pair, which is no character."
     except ValueError as error:
+        if isinstance(error, chat.TemplateRefused) and error.is_passing:
+            raise
         return str(error)
 
 
@@ -267,14 +286,19 @@ def bring_back(text: str) -> None:
 def end_of_turn(lm: LanguageModel) -> int | None:
     """Return the token with which the template in use ends the assistant's turn; None where it writes none."""
     used = template(lm)
-    return None if used is None else _end_of_turn(lm.name, used.source, lm, used)
+    try:
+        return None if used is None else _end_of_turn(lm.name, used.source, lm, used)
+    except chat.TemplateRefused:
+        return None
 
 
 @shared(entries=64)
 def _end_of_turn(name: str, source: str, _lm: LanguageModel, _template: chat.ChatTemplate) -> int | None:
     try:
         return chat.end_of_turn(_lm, _template)
-    except ValueError:
+    except ValueError as error:
+        if isinstance(error, chat.TemplateRefused) and error.is_passing:
+            raise
         return None  # a template that refuses so simple a conversation
 
 

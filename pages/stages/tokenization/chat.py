@@ -207,7 +207,11 @@ def _legend() -> None:
 def _findings(lm: LanguageModel, now: Conversation, answer: str) -> tuple[chat.Finding, ...]:
     used = conversation.template(lm)
     assert used is not None  # it was rendered
-    return _checked(lm.name, used.source, now.text, answer, lm, used, now)
+    asked = (lm.name, used.source, now.text, answer, lm, used, now)
+    found = _checked(*asked)
+    if any(finding.kind == "refused" for finding in found):  # it was rendered: another try may do
+        _checked.clear(*asked)
+    return found
 
 
 @shared(entries=64)

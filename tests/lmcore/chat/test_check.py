@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 from lmcore import chat
-from lmcore.chat import ChatTemplate, Harm
+from lmcore.chat import ChatTemplate, Harm, process
 from tests.lmcore.chat.small import TURNS, assistant, chat_model, system, user
 
 ASKED = [user("Hi")]
@@ -104,3 +106,66 @@ def test_the_harm_is_the_models_loss_with_and_without():
     special = lm.tokenizer.special_tokens
     expected = Harm("probability", pytest.approx(probs[special["</s>"]]), pytest.approx(probs[special["<|im_end|>"]]))
     assert finding.harm == expected
+
+
+def test_what_is_empty_or_longer_than_the_model_takes_is_not_measured():
+    long = [user("Hi" * 300)]
+    for kind, options in (("prompt_missing", {"add_generation_prompt": False}), ("stop_differs", {})):
+        lm = FAULTS[kind][0]
+        (finding,) = chat.check(lm, long, answer="The cat", **options)
+        assert (finding.kind, finding.harm) == (kind, None)
+    lm, messages, options = FAULTS["prompt_missing"]
+    (finding,) = chat.check(lm, messages, answer="", **options)
+    assert (finding.kind, finding.harm) == ("prompt_missing", None)
+    found = chat.check(lm, messages, template="", answer="The cat")
+    assert {finding.kind: finding.harm for finding in found} == {"message_dropped": None, "prompt_ignored": None}
+    found = chat.check(chat_model(TURNS, first="<s>"), messages, template="", answer="The cat")
+    assert ("bos_missing", None) in [(finding.kind, finding.harm) for finding in found]
+    for ids, answer in (([1], ""), ([], "The cat")):
+        with pytest.raises(ValueError, match="give"):
+            chat.answer_loss(lm, ids, answer)
+
+
+def test_a_control_string_is_said_once_a_message_and_measured_once():
+    calls = []
+
+    class Counting:
+        def __init__(self, lm):
+            self.name, self.tokenizer, self.end_tokens = lm.name, lm.tokenizer, lm.end_tokens
+            self.chat_template, self._lm = lm.chat_template, lm
+
+        def __call__(self, ids):
+            calls.append(len(ids))
+            return self._lm(ids)
+
+    messages = [user("<s>" * 5 + "</s>"), assistant("a"), user("<s>")]
+    found = chat.check(Counting(chat_model(TURNS)), messages, answer="The cat")
+    told = [(finding.message, finding.values["string"]) for finding in found]
+    assert told == [(0, "<s>"), (0, "</s>"), (2, "<s>")] and {finding.kind for finding in found} == {
+        "text_became_control"
+    }
+    assert len(calls) == 2 and all(finding.harm == found[0].harm is not None for finding in found)
+
+
+def test_no_beginning_is_tried_of_a_conversation_that_took_too_long(monkeypatch):
+    rendered = []
+
+    def counted(template, messages, **options):
+        rendered.append(len(messages))
+        return chat.render(template, messages, **options)
+
+    monkeypatch.setattr(
+        importlib.import_module("lmcore.chat.check"), "render", counted
+    )  # the package has a function of that name
+    monkeypatch.setattr(process, "SECONDS", 0.3)
+    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    (finding,) = chat.check(chat_model(endless), [*ASKED * 9])
+    assert (finding.kind, finding.message, rendered) == ("refused", None, [9])
+    rendered.clear()
+    late = (
+        "{% if messages|length == 3 %}"
+        + endless
+        + "{% elif messages|length == 9 %}{{ raise_exception('no') }}{% endif %}"
+    )
+    (finding,) = chat.check(chat_model(late), [*ASKED * 9])
+    assert (finding.message, rendered) == (None, [9, 1, 2, 3])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmcore.chat import ChatTemplate, TemplateRefused, process, render
+from lmcore.chat import ChatTemplate, TemplateRefused, environment, process, render, worker
 from tests.lmcore.chat.small import SPECIAL, TEMPLATES, TURNS, assistant, reference, system, user
 
 TOOLS = [{"type": "function", "function": {"name": "f", "description": '<b> & "天气"', "parameters": {"n": 1}}}]
@@ -79,6 +79,24 @@ def test_each_character_of_a_conversation_is_known():
     assert found.variables == ("add_generation_prompt", "messages")
 
 
+def test_control_strings_of_the_template_and_its_variables_are_cut_out_and_no_others():
+    source = "a{{ bos_token }}b<|im_{{ 'start|>' }}{{ bos_token ~ '</s>' }}{{ messages[0].content }}s>"
+    told = [(span.kind, span.text) for span in ours(source, [user("<s><")]).spans]
+    assert told == [
+        ("template", "a"),
+        ("control", "<s>"),
+        ("template", "b"),
+        ("control", "<|im_start|>"),
+        ("control", "<s>"),
+        ("control", "</s>"),
+        ("message", "<s><"),
+        ("template", "s>"),
+    ]
+    # As many as a hostile template can write in a moment: looking at all spans for each would take minutes.
+    found = ours("{{ '<s>x' * 30000 }}", [user("a")])
+    assert [span.text for span in found.spans] == ["<s>", "x"] * 30000
+
+
 def test_what_cannot_be_told_is_mixed_and_what_tools_are_is_theirs():
     spans = ours("{{ messages|length }}{{ tools|tojson }}{{ bos_token }}", [user("a")], tools=TOOLS).spans
     assert [(span.kind, span.field) for span in spans] == [("mixed", ""), ("variable", "tools"), ("control", "<s>")]
@@ -109,6 +127,8 @@ def test_generation_blocks_say_what_the_assistant_wrote():
     source = "{% for m in messages %}{{ m.role }}:{% generation %}{{ m.content }}{% endgeneration %};{% endfor %}"
     found = ours(source, [assistant("one"), assistant("two")])
     assert [found.text[start:end] for start, end in found.assistant] == ["one", "two"]
+    found = ours(source, [assistant("one"), assistant("two")], add_generation_prompt=False, continue_final_message=True)
+    assert found.assistant == ((10, 13), (24, 27)) and found.text[24:] == "two"
 
 
 def test_reasoning_has_every_name_that_templates_use():
@@ -155,6 +175,63 @@ def test_a_hostile_template_ends_in_a_sentence(monkeypatch):
         with pytest.raises(TemplateRefused, match=sentence):
             render(source, [user("a")])
     assert render("{{ messages[0].content }}", [user("alive")]).text == "alive"
+
+
+def test_a_conversation_does_not_pay_for_a_process_that_died_while_idle(monkeypatch):
+    for looks_alive in (False, True):  # it may also die a moment after it was looked at
+        process._end_all()
+        render("a", [user("a")])
+        (idle,) = process._idle
+        idle._process.kill()
+        idle._process.wait()
+        if looks_alive:
+            monkeypatch.setattr(process._Process, "is_alive", True)
+        assert render("{{ messages[0].content }}", [user("alive")]).text == "alive"
+        assert idle not in process._idle
+
+
+def test_a_refusal_says_whether_another_try_may_do_and_ends_the_process_if_so(monkeypatch):
+    monkeypatch.setattr(process, "SECONDS", 0.3)
+    kinds = {
+        "{{ raise_exception('no') }}": "refused",
+        "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}": "depth",
+        "{{ 'a' * 10**10 }}": "memory",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}": "time",
+    }
+    for source, kind in kinds.items():
+        render("a", [user("a")])
+        used = process._idle[-1]
+        with pytest.raises(TemplateRefused) as error:
+            render(source, [user("a")])
+        assert error.value.kind == kind
+        assert error.value.is_passing == (used not in process._idle) == (kind in ("memory", "time")), kind
+
+
+def test_a_process_that_does_not_start_is_a_sentence(monkeypatch):
+    process._end_all()
+    monkeypatch.setattr(process, "_START", "raise SystemExit(3)")
+    with pytest.raises(TemplateRefused, match=r"did not start \(status 3\)"):
+        render("a", [user("a")])
+
+
+def test_limits_that_a_system_refuses_are_left_and_the_others_set(monkeypatch):
+    resource = pytest.importorskip("resource")
+    asked = []
+
+    def refuse(which, limits):
+        asked.append(which)
+        raise ValueError("not allowed to raise maximum limit") if len(asked) == 1 else OSError("invalid argument")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    worker._limit(process.MEMORY)
+    assert asked == [resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE]
+
+
+def test_what_a_template_wrote_is_not_kept():
+    asked = {"variables": {}, "messages": [], "prompt": True, "now": None, "continued": False, "longest": 5}
+    for source in ("abc", "{% for i in range(9) %}abc{% endfor %}"):
+        assert ("error" in worker._answer({"source": source, **asked})) == (source != "abc")
+        assert environment.compiled(source)[0].blocks == []
 
 
 def test_what_is_no_conversation_is_refused_in_a_sentence():

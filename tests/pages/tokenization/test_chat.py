@@ -8,6 +8,7 @@ import pytest
 
 import lmcore
 from lmcore import chat
+from lmcore.chat import process
 from pages.common.conversation import Conversation, RenderedText
 from tests.pages.harness import go_to, open_page, part, printed, told
 
@@ -70,6 +71,22 @@ def test_a_variable_that_makes_the_template_fail_can_be_changed_and_its_sentence
     assert "".join(span["text"] for span in part(app, "chat_text")["spans"]).startswith("system:")
     elsewhere = open_page("blocks", **(ADDRESS | {"chat": given, "chat.template": refusing}))
     assert "![](http://loud" in "".join(each.value for each in elsewhere.text) and not elsewhere.info
+
+
+def test_a_template_that_took_too_long_once_is_run_again(monkeypatch):
+    slow = "{% for a in range(300) %}{% for b in range(300) %}{% endfor %}{% endfor %}" + TEMPLATE
+    with monkeypatch.context() as hurried:
+        hurried.setattr(process, "SECONDS", 0.0)
+        app = open_page("tokenization", **(ADDRESS | {"chat.template": slow}))
+        assert "took longer than 0 seconds" in "".join(each.value for each in app.text)
+    app.run()
+    assert part(app, "chat_text")["spans"]
+
+
+def test_an_answer_beyond_the_context_is_no_error():
+    given = json.dumps({"messages": [{"role": "user", "content": "天" * 3000}], "prompt": False})
+    app = open_page("tokenization", **(ADDRESS | {"chat": given, "chat.answer": "很好"}))
+    assert not app.exception
 
 
 def test_a_link_that_sets_the_prompt_makes_it_a_text():
