@@ -209,13 +209,13 @@ def _ask(question: Question, tried: tuple[int, ...], key: tuple[str, int]) -> in
     if tried:
         sentence = _("**Not “{choice}”.** Look at the page below, then choose once more.")
         st.markdown(sentence.format(choice=_text(question, tried[0])))
-    left = [choice for choice in range(len(question.choices)) if choice not in tried]
+    left = {choice: _text(question, choice) for choice in range(len(question.choices)) if choice not in tried}
     marked: dict[tuple[str, int], int] = st.session_state.setdefault(_CHOSEN, {})
     chosen = st.radio(
         question.text.in_language(code),
-        left,
-        format_func=lambda choice: _text(question, choice),
-        index=left.index(marked[key]) if marked.get(key) in left else None,
+        list(left),
+        format_func=left.__getitem__,
+        index=list(left).index(marked[key]) if marked.get(key) in left else None,
         key=f"lesson.choice.{key[0]}.{key[1]}.{len(tried)}.{code}",  # another language is another list
     )
     if chosen is not None:

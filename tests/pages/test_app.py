@@ -22,7 +22,7 @@ from tests.pages.harness import MODELS, PAGES, clean, figures, go_to, open_page,
 def test_page_runs(page: str, lang: str, prompt: str, model: str) -> None:
     app = clean(open_page(page, lang=lang, prompt=prompt, model=model))
     assert app.session_state["model"] == model
-    assert len(app.title) == 1 and len(app.code) >= 1
+    assert len(app.title) == 1 and (app.code or page == "lessons")
     assert all(figure.layout.template == plotly.io.templates["streamlit"] for figure in figures(app))
     assert (app.title[0].value.isascii()) == (lang == "en")
 
@@ -101,13 +101,6 @@ def test_what_bfloat16_changes_is_said(tmp_path, monkeypatch) -> None:
     probs = half(ids)[-1].softmax(-1)
     moved_most = (probs - full(ids)[-1].softmax(-1)).abs().argmax()
     assert f"{probs[moved_most]:.4f} here" in " ".join(caption.value for caption in app.caption)
-
-
-@pytest.mark.parametrize("page", ["logits", "sampling"])
-def test_a_prompt_outside_the_small_world_is_said(page: str) -> None:
-    note = "not a text of the small world"
-    assert note in told(open_page(page, prompt="床前明月光，"))
-    assert note not in told(open_page(page, prompt="今天天气"))
 
 
 def test_a_model_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:

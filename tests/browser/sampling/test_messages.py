@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from lmcore.sampling import STAGES
 from pages.live import sampling_lab
@@ -146,7 +146,7 @@ def test_a_stage_without_a_kernel_waits_for_the_page(lab: Page) -> None:
     answer(lab, 0)
     lab.get_by_role("button", name="More stages").click()
     lab.get_by_role("switch", name="XTC", exact=True).check()
-    assert lab.locator(".problem").inner_text() == "being computed"
+    expect(lab.locator(".problem")).to_have_text("being computed")
     assert told(lab)[-1]["xtc_probability"] == 0.5
 
 
