@@ -55,9 +55,19 @@ class Restored:
 
 @dataclass(frozen=True)
 class TreeFile:
-    """What a file says, checked against the model it is for."""
+    """What a file says, checked against the model it is for.
+
+    Attributes:
+        prompt: the prompt's text.
+        is_rendered: whether it is read as a chat template's text is: its control strings are control tokens, and
+            nothing is put in front.
+        prompt_ids: its tokens.
+        nodes: the tokens of the tree, parents first.
+        present, tip: numbers of nodes, -1 for the prompt.
+    """
 
     prompt: str
+    is_rendered: bool
     prompt_ids: tuple[int, ...]
     nodes: tuple[FileNode, ...]
     present: int
@@ -153,7 +163,9 @@ def read(text: str | bytes, lm: LanguageModel) -> TreeFile:
     prompt = _text(whole["prompt"], "prompt", 10 * limit)
     ids = _list(whole["prompt_ids"], "prompt_ids", limit)
     prompt_ids = tuple(_integer(each, "prompt_ids", 0, lm.config.vocab_size - 1) for each in ids)
-    if list(prompt_ids) != list(lm.tokenizer.encode(prompt).ids) or not prompt_ids:
+    is_rendered = list(prompt_ids) != lm.tokenizer.encode(prompt).ids
+    as_rendered = lm.tokenizer.encode(prompt, special_tokens=True, add_first=False).ids
+    if (is_rendered and list(prompt_ids) != as_rendered) or not prompt_ids:
         _refuse(f"prompt_ids are not the tokens that {lm.name} splits the prompt into, or there are none")
     settings = [
         _settings_in(each, f"settings {n}") for n, each in enumerate(_list(whole["settings"], "settings", MAX_NODES))
@@ -170,7 +182,7 @@ def read(text: str | bytes, lm: LanguageModel) -> TreeFile:
     tip = _integer(whole["tip"], "tip", -1, len(nodes) - 1)
     if present not in _lineage(nodes, tip):
         _refuse(f"present is {present}, which is not on the way to tip, {tip}")
-    return TreeFile(prompt, prompt_ids, tuple(nodes), present, tip)
+    return TreeFile(prompt, is_rendered, prompt_ids, tuple(nodes), present, tip)
 
 
 def _node(value: Any, n: int, settings: list[SamplingSettings], vocab_size: int) -> FileNode:

@@ -21,7 +21,7 @@ from pages.common.shared import shared
 from pages.common.text import _
 
 FORM, CHAT, TEMPLATE = "form", "chat", "chat.template"  # values of the session and of the address
-_EARLIER = "chat.earlier"  # rendered text -> its conversation, the latest last
+_EARLIER = "chat.earlier"  # rendered text -> its conversation and typed template, the latest last
 _MOST_EARLIER = 50
 _REFUSED = "chat.refused"  # model, template and conversation -> why, where another try may do
 MOST_MESSAGES = 200  # that an address may give; what the reader writes has no such limit
@@ -268,19 +268,23 @@ def prompt_text(lm: LanguageModel) -> RenderedText:
         text = RenderedText(rendered(lm).text)
     except ValueError:
         return RenderedText("")
-    earlier: dict[str, str] = st.session_state.setdefault(_EARLIER, {})
+    earlier: dict[str, tuple[str, str | None]] = st.session_state.setdefault(_EARLIER, {})
     earlier.pop(text, None)
-    earlier[text] = current().text
+    earlier[text] = current().text, st.session_state.get(TEMPLATE)
     for old in list(earlier)[:-_MOST_EARLIER]:
         del earlier[old]
     return text
 
 
 def bring_back(text: str) -> None:
-    """Make this the prompt again: a text, or a rendered conversation of this session."""
-    given = st.session_state.get(_EARLIER, {}).get(text) if isinstance(text, RenderedText) else None
-    st.session_state[FORM] = "chat" if given else None
-    st.session_state[CHAT if given else "prompt"] = given or str.__str__(text)
+    """Make this the prompt again: a text, or a text that a template wrote, with its conversation if that is known."""
+    if not isinstance(text, RenderedText):
+        st.session_state[FORM], st.session_state["prompt"] = None, text
+        return
+    # Of a text from a file nothing but itself is known; the template that copies it gives the same ids.
+    unknown = Conversation(({"role": "user", "content": str.__str__(text)},)).text, "{{ messages[0].content }}"
+    st.session_state[FORM] = "chat"
+    st.session_state[CHAT], st.session_state[TEMPLATE] = st.session_state.get(_EARLIER, {}).get(text, unknown)
 
 
 def end_of_turn(lm: LanguageModel) -> int | None:

@@ -188,14 +188,20 @@ def prompt() -> str:
     return conversation.prompt_text(language_model()) if conversation.is_on() else st.session_state["prompt"]
 
 
-def encoding(text: str | None = None) -> Encoding:
-    """Return the prompt, or another text, in tokens of the chosen model's tokenizer."""
+def beginning() -> str:
+    """Return as much of the prompt as is read of one, for views that go on without the rest."""
+    text = prompt()
+    return type(text)(text[:MAX_CHARACTERS])
+
+
+def encoding(text: str | None = None, name: str | None = None) -> Encoding:
+    """Return the prompt, or another text, in tokens of the chosen model's tokenizer, or another one's by name."""
     text = prompt() if text is None else text
     return _encode(
-        name=model_name(),
+        name=name or model_name(),
         text=str.__str__(text),
         rendered=isinstance(text, conversation.RenderedText),
-        _tokenizer=language_model().tokenizer,
+        _tokenizer=language_model(name).tokenizer,
     )  # by keywords: Streamlit would look up the names of arguments at every call
 
 

@@ -28,7 +28,7 @@ _TOKENS = 6  # of the answer that are drawn
 def show(own: LanguageModel) -> None:
     """Draw the view, for the chosen model or, where it has no experts, for the built-in one that has."""
     lm = own if own.config.n_experts is not None else session.language_model(BUILT_IN)
-    found = lm.tokenizer.encode(session.prompt()[: session.MAX_CHARACTERS])
+    found = session.encoding(session.beginning(), lm.name)
     tokens, ids = found.tokens[: lm.config.context_length], found.ids[: lm.config.context_length]
     config, n_experts = lm.config, lm.config.n_experts or 0
     controls, picture = page.workbench()

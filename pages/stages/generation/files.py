@@ -87,9 +87,10 @@ def _open() -> None:
     except ValueError as error:
         st.session_state[_REFUSED] = str(error)
         return
-    conversation.bring_back(file.prompt)
+    prompt = conversation.RenderedText(file.prompt) if file.is_rendered else file.prompt
+    conversation.bring_back(prompt)
     st.session_state[_PASTED] = ""
-    run = runs.current(lm, session.encoding(file.prompt))
+    run = runs.current(lm, session.encoding(prompt))
     run.stop()
     st.session_state[_OPENING] = (
         run,

@@ -13,26 +13,23 @@ from lmcore.generation.text_run import TextRun
 from pages.common import conversation, session
 from pages.stages.generation import stops
 
-_RUNS = "generation.runs"  # (model, prompt) -> its run, the latest last
+_RUNS = "generation.runs"  # (model, prompt, whether a template wrote it) -> its run, the latest last
 _CURRENT = "generation.current"
 SELECTED = "generation.selected"  # the node whose distribution is shown, "next", or None for the latest
 MAX_RUNS = 12
 
-Key = tuple[str, str]
+Key = tuple[str, str, bool]
 Run = TypeVar("Run", bound=TextRun[Any])
 
 
 def current(lm: LanguageModel, prompt: Encoding) -> GenerationRun:
     """Return the run of this prompt and model: a new one, or the one the reader left."""
-    key = (lm.name, prompt.text)
+    key = (lm.name, prompt.text, isinstance(prompt.text, conversation.RenderedText))
     if st.session_state.get(_CURRENT) != key:
         for run in st.session_state.get(_RUNS, {}).values():
             run.rest()
         st.session_state[_CURRENT] = key
         st.session_state[SELECTED] = None
-    runs = st.session_state.get(_RUNS, {})
-    if key in runs and list(runs[key].tree.prompt_ids) != prompt.ids:
-        del runs[key]  # of the same text, typed and not rendered: its control strings are other ids
 
     def make() -> GenerationRun:
         return GenerationRun(lm, prompt.ids, stops.ids_of_prompt(lm), session.forward_lock(), session.kept())

@@ -42,9 +42,8 @@ def trained_length(name: str | None = None) -> int:
 
 def tokens_of(name: str) -> tuple[list[bytes], list[int]]:
     """Return the prompt in tokens of a model, as many as its context holds; none for an empty prompt."""
-    lm = session.language_model(name)
-    found = lm.tokenizer.encode(session.prompt()[: session.MAX_CHARACTERS])
-    limit = lm.config.context_length
+    found = session.encoding(session.beginning(), name)
+    limit = session.language_model(name).config.context_length
     return found.tokens[:limit], found.ids[:limit]
 
 

@@ -145,7 +145,7 @@ def _choose_pair() -> tuple[list[int], list[int], tuple[str, str] | None]:
     tokenizer = lmcore.builtin.tokenizer()
     if pair == "prompt":
         session.require_tokens(3)
-        first = tokenizer.encode(session.prompt()).ids[: _longest()]
+        first = session.encoding(name=lmcore.builtin.DEFAULT).ids[: _longest()]
         st.caption(
             _(
                 "The first token and the last but one are exchanged. The last stays in place, because the next token "
@@ -180,7 +180,7 @@ def _chosen_model(texts: tuple[str, str] | None) -> dict[str, tuple[list[int], l
     tokenizer = session.language_model().tokenizer
     if texts is not None:
         return {name: (list(tokenizer.encode(texts[0]).ids), list(tokenizer.encode(texts[1]).ids))}
-    found = tokenizer.encode(session.prompt())
+    found = session.encoding()
     return {name: (list(found.ids), _exchanged(list(found.ids), found.n_added))}
 
 

@@ -66,7 +66,7 @@ def choose() -> KeptStep:
 
 
 def _run(found: list[tuple[runs.Key, GenerationRun]]) -> GenerationRun:
-    titles = [f"{key[0]}: {visible(key[1])}" for key, _run in found]
+    titles = [f"{key[0]}: {visible(key[1])}" + (" · " + _("Chat") if key[2] else "") for key, _run in found]
     by_title = dict(zip(titles, (run for _key, run in found), strict=True))
     if st.session_state.get(_RUN) not in by_title:
         st.session_state[_RUN] = titles[0]

@@ -209,6 +209,16 @@ def test_a_missing_field_is_named(lm: lmcore.LanguageModel, written: str) -> Non
         tree_file.read(json.dumps(whole), lm)
 
 
+def test_a_prompt_that_a_chat_template_wrote_is_told(lm: lmcore.LanguageModel) -> None:
+    text = "今天<|endoftext|>"
+    for is_rendered, encoding in enumerate(
+        [lm.tokenizer.encode(text), lm.tokenizer.encode(text, special_tokens=True, add_first=False)]
+    ):
+        tree = GenerationTree(lm, encoding.ids)
+        file = tree_file.read(tree_file.to_json(tree, text, tree.root, tree.root), lm)
+        assert (file.is_rendered, list(file.prompt_ids)) == (bool(is_rendered), encoding.ids)
+
+
 def test_an_older_file_told_joint_top_p_as_true_or_false(lm: lmcore.LanguageModel, written: str) -> None:
     for older, now in ((False, "no"), (True, "without min_p")):
         whole = json.loads(written)

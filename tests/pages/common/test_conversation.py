@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
+import lmcore
 from pages.common import conversation
-from tests.pages.harness import open_page, told, well
+from tests.pages.harness import figures, open_page, told, well
 
 TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
@@ -72,3 +73,33 @@ def test_a_conversation_is_there_again_after_it_was_a_text() -> None:
 def test_a_template_typed_while_the_prompt_is_a_text_is_in_the_address() -> None:
     app = open_page("tokenization", **{"prompt": "我", "tokenization.view": "chat", "chat.template": TEMPLATE})
     assert app.session_state["link.address"]["chat.template"] == TEMPLATE
+
+
+def test_another_model_reads_the_conversation_as_the_chosen_one_does() -> None:
+    def script() -> None:
+        import json
+
+        import streamlit as st
+
+        import lmcore
+        from pages.stages.position.common import tokens_of
+
+        st.session_state["model"], st.session_state["form"] = "small-world", "chat"
+        st.session_state["chat"] = json.dumps({"messages": [{"role": "user", "content": "我"}]})
+        st.session_state["chat.template"] = "<|endoftext|>{{ messages[0].content }}"
+        wanted = lmcore.builtin.tokenizer().encode("<|endoftext|>我", special_tokens=True).ids
+        for name in ("small-world", "small-world-alibi"):
+            assert tokens_of(name)[1] == wanted
+
+    in_a_session(script)
+    content = "小明喜欢小红，"
+    chat = {
+        "form": "chat",
+        "chat": json.dumps({"messages": [{"role": "user", "content": content}]}),
+        "chat.template": "<|endoftext|>{{ messages[0].content }}",
+    }
+    order = open_page("position", **{**chat, "position.view": "order", "position.pair": "prompt"})
+    assert told(order).count("<|endoftext|>") >= 2  # in A and in B, where it is exchanged as one token
+    experts = open_page("blocks", **{**chat, "blocks.view": "experts"})
+    n_tokens = len(lmcore.builtin.tokenizer().encode("<|endoftext|>" + content, special_tokens=True).ids)
+    assert figures(experts)[0].data[0].z["shape"].split(",")[1].strip() == str(n_tokens)

@@ -81,3 +81,31 @@ def test_a_file_made_with_other_weights_is_said_to_be() -> None:
     whole["nodes"][0]["prob"] = 0.5 if abs(whole["nodes"][0]["prob"] - 0.5) > 0.1 else 0.9
     other = opened(run(prompt="I like"), json.dumps(whole))
     assert "made with other weights" in "".join(each.value for each in other.warning)
+
+
+CHAT = {
+    "form": "chat",
+    "chat": json.dumps({"messages": [{"role": "user", "content": PROMPT}]}),
+    "chat.template": "{{ messages[0].content }}<|endoftext|>",
+}
+RENDERED = PROMPT + "<|endoftext|>"
+
+
+def test_a_tree_saved_from_a_conversation_is_opened_by_another_session() -> None:
+    run_ = current(press(run(**CHAT), "run"))
+    other = clean(opened(run(prompt="I like"), tree_file.to_json(run_.tree, RENDERED, run_.node, run_.tip)))
+    again = current(other)
+    assert list(again.tree.prompt_ids) == list(run_.tree.prompt_ids)
+    assert again.tree.ids(again.node) == run_.tree.ids(run_.node)
+    assert other.session_state["form"] == "chat"
+
+
+def test_the_same_text_typed_and_rendered_are_two_generations() -> None:
+    app = press(run(**CHAT), "step")
+    rendered = current(app)
+    app.session_state["form"], app.session_state["prompt"] = None, RENDERED
+    typed = current(press(clean(app.run()), "step"))
+    kept = list(app.session_state["generation.runs"].values())
+    assert kept == [rendered, typed] and rendered.tree.prompt_ids != typed.tree.prompt_ids
+    app.button(key="generation.earlier.0").click().run()
+    assert current(app) is rendered and app.session_state["form"] == "chat"
