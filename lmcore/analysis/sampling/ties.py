@@ -46,17 +46,12 @@ def margins(logits: Tensor) -> Margins:
     >>> found.best.tolist(), found.second.tolist(), found.ulps.tolist(), found.bfloat16_ulps.tolist()
     ([2], [1], [1.0], [1.52587890625e-05])
     """
-    top = logits.topk(2, dim=-1)
-    values = top.values.double()
-    apart = values[:, 0] - values[:, 1]
-    exponent = torch.frexp(values[:, 0].abs().clamp_min(1e-30)).exponent - 1
-    first, second = top.indices.unbind(-1)
-    if bool((apart == 0).any()):  # which of equal ones comes first is topk's own affair
-        tied = apart == 0
-        first, second = (
-            torch.where(tied, torch.minimum(first, second), first),
-            torch.where(tied, torch.maximum(first, second), second),
-        )
+    values = logits.topk(2, dim=-1).values  # its ids are those of any of equal logits; argmax gives the lowest
+    first = logits.argmax(-1)
+    second = (logits == values[:, 1:]).scatter(-1, first[:, None], False).byte().argmax(-1)
+    largest, next_largest = values.double().unbind(-1)
+    apart = largest - next_largest
+    exponent = torch.frexp(largest.abs().clamp_min(1e-30)).exponent - 1
     return Margins(first, second, apart, apart / 2.0 ** (exponent - 23), apart / 2.0 ** (exponent - 7))
 
 
@@ -95,7 +90,7 @@ def run_ways(
         plain: The logits of the plain pass, where they are known.
 
     Raises:
-        ValueError: an unknown way; "order" of a model whose blocks have no MLP of one piece.
+        ValueError: an unknown way.
     """
     runs: dict[str, Callable[[LanguageModel, list[int]], Tensor]] = {
         "cache": _cached,
@@ -127,19 +122,19 @@ def _batched(lm: LanguageModel, ids: list[int]) -> Tensor:
 
 
 def _reordered(lm: LanguageModel, ids: list[int]) -> Tensor:
-    """Put the neurons of each MLP into another order: the same function, its sums taken in another order."""
+    """Put the neurons of each MLP, or expert, into another order: the same function, its sums in another order."""
     generator = torch.Generator().manual_seed(0)
     weights = dict(lm.model.named_parameters())
     changed: dict[str, Tensor] = {}
-    for name in [name for name in weights if name.endswith("mlp.down.weight")]:
+    for name in [name for name in weights if name.endswith(".down.weight")]:
         path = name.removesuffix("down.weight")
-        order = torch.randperm(weights[name].shape[1], generator=generator)
-        changed[name] = weights[name][:, order]
-        for part in ("up.weight", "up.bias", "gate.weight", "gate.bias"):
-            if path + part in weights:
-                changed[path + part] = weights[path + part][order]
-    if not changed:
-        raise ValueError(f"{lm.name} has no MLP whose neurons could be put into another order.")
+        order = torch.randperm(weights[name].shape[-1], generator=generator)
+        changed[name] = weights[name][..., order]  # of experts [n_experts, d_model, d_mlp]
+        for part in ("up", "gate"):
+            if (weight := f"{path}{part}.weight") in weights:
+                changed[weight] = weights[weight][..., order, :]
+            if (bias := f"{path}{part}.bias") in weights:
+                changed[bias] = weights[bias][..., order]
     with torch.inference_mode():
         return functional_call(lm.model, changed, (torch.tensor(ids),)).float()
 

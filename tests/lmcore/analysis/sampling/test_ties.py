@@ -20,8 +20,21 @@ def test_margins_in_logits_and_in_units_of_the_last_place():
 
 
 def test_of_equal_logits_the_lower_id_is_the_best():
-    found = margins(torch.tensor([[1.0, 3.0, 0.0, 3.0]]))
-    assert (found.best.tolist(), found.second.tolist(), found.logits.tolist()) == ([1], [3], [0.0])
+    for logits, best, second in (
+        ([1.0, 3.0, 0.0, 3.0], 1, 3),
+        ([1.0, *[3.0] * 60, 0.0], 1, 2),
+        ([4.0, *[3.0] * 60], 0, 1),
+        ([2.0, -torch.inf, -torch.inf], 0, 1),
+    ):
+        found = margins(torch.tensor([logits]))
+        assert (found.best.tolist(), found.second.tolist()) == ([best], [second]), logits
+        assert found.logits.tolist() == [logits[best] - logits[second]]
+
+
+def test_the_neurons_of_each_expert_are_put_into_another_order():
+    lm = lmcore.load("small-world-experts")
+    (way,) = run_ways(lm, lm.tokenizer.encode("The weather today is nice.").ids, ["order"])
+    assert 0 < float(way.difference.max()) < 1e-3
 
 
 def test_each_way_is_the_same_model_to_within_its_rounding():
