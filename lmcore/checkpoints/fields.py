@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -96,8 +97,8 @@ class Fields:
         value = self.get(name, default)
         if value is None:
             raise ValueError(f"{name} is missing.")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-            raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
+            raise ValueError(f"{name} must be a finite number above 0, got {value!r:.80}.")
         return float(value)
 
     def switch(self, name: str, default: bool) -> bool:

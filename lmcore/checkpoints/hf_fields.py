@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -215,7 +216,9 @@ def rope(
 
 def _factors(table: Fields, name: str) -> tuple[float, ...]:
     factors = table.get(name, [])
-    if not isinstance(factors, list) or not all(isinstance(factor, int | float) for factor in factors):
+    if not isinstance(factors, list) or not all(
+        isinstance(factor, int | float) and abs(factor) <= sys.float_info.max for factor in factors
+    ):
         raise ValueError(f"{name} must be a list of numbers, got {factors!r:.80}.")
     return tuple(float(factor) for factor in factors)
 

@@ -11,6 +11,7 @@ Three kinds of stages, by what they do: "edit" changes logits, "temperature" div
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,7 +82,7 @@ class Range:
         """Whether it is finite and lies within; NaN does not."""
         above = self.low < value if self.low_open else self.low <= value
         below = value < self.high if self.high_open else value <= self.high
-        return above and below and math.isfinite(value)
+        return above and below and -sys.float_info.max <= value <= sys.float_info.max  # of an integer too
 
     def __str__(self) -> str:
         """Say it, to follow "a number"."""

@@ -10,11 +10,23 @@ import torch
 from transformers import AutoModelForCausalLM, Gemma3Config, Gemma3ForConditionalGeneration
 
 import lmcore
+from lmcore.checkpoints import hf_fields
+from lmcore.checkpoints.fields import Fields
+from lmcore.sampling.stage import Range
 from tests.lmcore.checkpoints.tiny import CASES, tokenizer, write_folder
 
 IDS = torch.randint(0, 282, (2, 23), generator=torch.Generator().manual_seed(3))
 LINEAR = {"rope_type": "linear", "factor": 4.0}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10}
+
+
+def test_a_whole_number_beyond_floating_point_is_refused():
+    huge = 10**400
+    with pytest.raises(ValueError, match="must be a finite number above 0"):
+        Fields({"rope_theta": huge}).real("rope_theta")
+    with pytest.raises(ValueError, match="must be a list of numbers"):
+        hf_fields._factors(Fields({"long_factor": [1.0, huge]}), "long_factor")
+    assert huge not in Range()
 
 
 def rewrite(folder, **values):

@@ -21,7 +21,7 @@ def test_a_folders_are_those_transformers_writes_beside_it(tmp_path):
     assert (settings.temperature, settings.top_k, settings.top_p) == (0.6, 20, 0.95)
 
 
-@pytest.mark.parametrize("value", [None, "0.9", True, float("nan"), float("inf"), [1]])
+@pytest.mark.parametrize("value", [None, "0.9", True, float("nan"), float("inf"), [1], 10**400])
 def test_what_is_no_number_is_left_out(value):
     assert from_generation_config({"temperature": 0.6, "top_p": value, "do_sample": True}) == {"temperature": 0.6}
 
