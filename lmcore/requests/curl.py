@@ -7,15 +7,24 @@ import shlex
 
 __all__ = ["from_curl"]
 
-_DATA = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json")
+_DATA = {"-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode", "--json"}
 _WITH_VALUE = {
-    *("-H", "--header", "-X", "--request", "-u", "--user", "-o", "--output", "-A", "--user-agent", "-b", "--cookie"),
-    *("-m", "--max-time", "--connect-timeout", "-e", "--referer", "-x", "--proxy", "--oauth2-bearer", "-w", "--retry"),
+    *("--header", "--request", "--user", "--output", "--user-agent", "--cookie", "--cookie-jar", "--max-time"),
+    *("--connect-timeout", "--referer", "--proxy", "--proxy-user", "--noproxy", "--oauth2-bearer", "--write-out"),
+    *("--retry", "--retry-delay", "--retry-max-time", "--cacert", "--capath", "--cert", "--key", "--config"),
+    *("--resolve", "--connect-to", "--interface", "--limit-rate", "--unix-socket", "--dump-header", "--form"),
 }
+"""Long options whose next word is their value; another one's is told from the address by its missing `://`."""
+_SHORT_WITH_VALUE = "AbcCdDeEFHKmoPQrtTuUwxXyYz"
+_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\$'(?P<ansi>(?:\\.|[^'\\])*)'|\\.""", re.DOTALL)
+_ESCAPE = re.compile(
+    r"(?P<bytes>(?:\\x[0-9a-fA-F]{1,2})+)|\\u(?P<code>[0-9a-fA-F]{1,4})|\\(?P<letter>[abefnrtv\\'\"?])"
+)
+_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def from_curl(text: str) -> tuple[str, str]:
-    """Return the address and the body of a curl line.
+    """Return the address and the body of a curl line, as people type it or a browser copies it.
 
     Raises:
         ValueError: no body, one that lies in a file, or quotes that do not close.
@@ -25,33 +34,51 @@ def from_curl(text: str) -> tuple[str, str]:
     """
     joined = re.sub(r"[\\^`][ \t]*\r?\n", " ", text)  # a line goes on after \, in Windows after ^ or `
     try:
-        words = shlex.split(joined.strip().removeprefix("$ "))
+        words = iter(shlex.split(_QUOTED.sub(_plainly_quoted, joined.strip().removeprefix("$ "))))
     except ValueError:
         raise ValueError("The curl line has a quote that does not close. Paste all of it.") from None
-    address, bodies = "", []
-    place = 1
-    while place < len(words):
-        word = words[place]
-        name, has_value, value = word.partition("=")
-        if word in _DATA or (has_value and name in _DATA):
-            bodies.append(
-                value if has_value and word not in _DATA else words[place + 1] if place + 1 < len(words) else ""
-            )
-            place += 1 if has_value and word not in _DATA else 2
-        elif word.startswith("-d") and not word.startswith("--") and len(word) > 2:
-            bodies.append(word[2:])
-            place += 1
-        elif word == "--url" and place + 1 < len(words):
-            address = words[place + 1]
-            place += 2
-        elif word in _WITH_VALUE:
-            place += 2
-        else:
-            if not word.startswith("-"):
-                address = word
-            place += 1
+    next(words)  # curl itself
+    addresses: list[str] = []
+    bodies: list[str] = []
+    for word in words:
+        name, value = _option(word)
+        if not name:
+            addresses.append(word)
+        elif name in _DATA:
+            bodies.append(next(words, "") if value is None else value)
+        elif name == "--url":
+            addresses.insert(0, next(words, "") if value is None else value)
+        elif value is None and (name in _WITH_VALUE or name[1] in _SHORT_WITH_VALUE):
+            next(words, "")
     if not bodies:
         raise ValueError("The curl line has no body: -d, --data or --json with the JSON that is sent.")
     if bodies[0].startswith("@"):
         raise ValueError("The body of the curl line lies in a file. Paste what is in the file.")
-    return address, bodies[0]
+    return next((each for each in addresses if "://" in each), addresses[0] if addresses else ""), bodies[0]
+
+
+def _option(word: str) -> tuple[str, str | None]:
+    """Split a word into an option and the value joined to it; of short ones together, -sd, the one with a value."""
+    if word.startswith("--"):
+        name, has_value, value = word.partition("=")
+        return name, value if has_value else None
+    if not word.startswith("-"):
+        return "", None
+    for place, letter in enumerate(word[1:], 1):
+        if letter in _SHORT_WITH_VALUE:
+            return f"-{letter}", word[place + 1 :] or None
+    return "-s", None  # none of them has a value
+
+
+def _plainly_quoted(quoted: re.Match[str]) -> str:
+    """Return $'...' of bash, which browsers copy, in quotes that shlex knows; others as they are."""
+    inner = quoted["ansi"]
+    return quoted[0] if inner is None else shlex.quote(_ESCAPE.sub(_unescaped, inner))
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    if escape["bytes"]:
+        return bytes(int(each, 16) for each in escape["bytes"].split("\\x")[1:]).decode(errors="replace")
+    if escape["code"]:
+        return chr(int(escape["code"], 16))
+    return _LETTERS.get(escape["letter"], escape["letter"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,10 +31,11 @@ GREEDY = (
     "TGI is greedy unless do_sample, temperature, top_k, top_p or typical_p is sent; this request sends none of them."
 )
 ORDER = "samplers sets the order: {order}."
+NO_SAMPLER = "samplers leaves no sampler that {server} knows: the draw is from the plain softmax, but for logit_bias."
 MESSAGES = "Chat messages are joined plainly: the model's chat template is not applied."
 NOTES = (
     *(UNKNOWN, UNKNOWN_REFUSED, OTHER_NAME, OTHER_NAME_REFUSED, CLOSE, CLOSE_REFUSED, OUTSIDE, KEY, NO_NUMBER),
-    *(NOT_COMPUTED, TEXT_BIAS, GREEDY, ORDER, MESSAGES),
+    *(NOT_COMPUTED, TEXT_BIAS, GREEDY, ORDER, NO_SAMPLER, MESSAGES),
 )
 """Every template of a remark."""
 
@@ -45,6 +47,7 @@ _SAMPLERS: dict[str, tuple[str, ...]] = {
     "adaptive_p": ("adaptive_p",),
 }
 """What llama-server's `samplers` calls the stages."""
+_ID = re.compile(r"[0-9]{1,18}")
 _LETTERS = {"e": "penalties", "d": "dry", "s": "top_n_sigma", "k": "top_k", "y": "typ_p", "p": "top_p", "m": "min_p"}
 _LETTERS.update({"x": "xtc", "t": "temperature", "a": "adaptive_p"})
 
@@ -106,7 +109,7 @@ class Reader:
             return
         if setting == "logit_bias":
             self._bias(value)
-        elif isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        elif not _is_number(value):
             self.note(NO_NUMBER, field=name)
         elif setting == "seed":
             if 0 <= value < 2**64 and value == int(value):  # a negative one means any
@@ -119,11 +122,11 @@ class Reader:
         bias: dict[int, float] = {}
         for pair in pairs:
             token, amount = pair if isinstance(pair, (list, tuple)) and len(pair) == 2 else ("", None)
-            if not str(token).isascii() or not str(token).isdigit():
+            if not _ID.fullmatch(str(token)):
                 self.note(TEXT_BIAS)
             elif amount is False:
                 bias[int(str(token))] = -math.inf  # llama-server's ban
-            elif isinstance(amount, (int, float)) and amount < math.inf:
+            elif amount is not None and (_is_number(amount) or amount == -math.inf):
                 bias[int(str(token))] = float(amount)
         if bias:
             self.values["logit_bias"] = bias
@@ -132,7 +135,7 @@ class Reader:
         """Return what the server samples with, or None and its refusal."""
         server = self.server
         values = dict(self.values)
-        if server.preset == "llama.cpp" and body.get("samplers"):
+        if server.preset == "llama.cpp" and body.get("samplers") is not None:
             self._order(values, body["samplers"])
         if server.name == "tgi" and not samples(body):
             values["top_k"] = 1
@@ -158,12 +161,21 @@ class Reader:
             raise Refused(sampler, name, value, limit)
 
     def _order(self, values: dict[str, Any], samplers: Any) -> None:
-        names = [_LETTERS.get(letter, "") for letter in samplers] if isinstance(samplers, str) else samplers
-        stages = [stage for name in names if isinstance(name, str) for stage in _SAMPLERS.get(name, ())]
-        order = tuple(dict.fromkeys(("logit_bias", *stages)))
-        self.note(ORDER, order=", ".join(order[1:]))
+        if isinstance(samplers, str):
+            names = [_LETTERS.get(letter, "") for letter in samplers]
+        elif isinstance(samplers, list):
+            names = samplers  # an empty list leaves them all out
+        else:
+            self.note(NO_NUMBER, field="samplers")
+            return
         if values.get("mirostat"):
             return  # which replaces them all
+        stages = [stage for name in names if isinstance(name, str) for stage in _SAMPLERS.get(name, ())]
+        order = tuple(dict.fromkeys(("logit_bias", *stages)))
+        if stages:
+            self.note(ORDER, order=", ".join(order[1:]))
+        else:
+            self.note(NO_SAMPLER)
         values["order"] = order
         left = set(order)
         for stage in self.server.sampler.order:
@@ -174,6 +186,13 @@ class Reader:
     def _fields_only_of(stage: str, left: set[str]) -> list[str]:
         kept = {each.name for name in left for each in get(name).fields}
         return [each.name for each in get(stage).fields if each.name not in kept]
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number that float64 holds; JSON may also hold integers beyond it, which `isfinite` raises on."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def samples(body: Mapping[str, Any]) -> bool:

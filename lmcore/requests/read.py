@@ -91,7 +91,8 @@ def read(text: str, server: str = "") -> Request:
     if messages:
         reader.note(MESSAGES)
     prompt = body.get(chosen.prompt)
-    prompt = prompt[0] if isinstance(prompt, list) and len(prompt) == 1 else prompt
+    if isinstance(prompt, list) and len(prompt) == 1 and not isinstance(prompt[0], int):
+        prompt = prompt[0]  # a batch of one; a lone number is a prompt of one token
     return Request(
         server=chosen,
         is_guess=is_guess,
@@ -130,12 +131,15 @@ def _parts(text: str) -> tuple[str, dict[str, Any]]:
 
 def _server_of(address: str, body: Mapping[str, Any]) -> tuple[Server, bool]:
     """Say which server a request was for, and whether that is a guess."""
-    where = urlsplit(address if "://" in address else f"http://{address}")
-    path, is_v1 = where.path.rstrip("/"), "/v1/" in where.path
+    try:
+        where = urlsplit(address if "://" in address else f"http://{address}")
+    except ValueError:  # no address: the fields alone say
+        where = urlsplit("")
     try:
         port = where.port
     except ValueError:
         port = None
+    path, is_v1 = where.path.rstrip("/"), "/v1/" in where.path
     if (where.hostname or "").endswith("openai.com"):
         return SERVERS["openai"], False
     if path.endswith(("/api/generate", "/api/chat")) or isinstance(body.get("options"), dict):
@@ -198,4 +202,6 @@ def _most(body: Mapping[str, Any]) -> int | None:
 
 def _stops(asked: Mapping[str, Any]) -> tuple[str, ...]:
     stop = asked.get("stop")
-    return (stop,) if isinstance(stop, str) else tuple(s for s in stop or () if isinstance(s, str))
+    if isinstance(stop, str):
+        return (stop,)
+    return tuple(text for text in stop if isinstance(text, str)) if isinstance(stop, list) else ()

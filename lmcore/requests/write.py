@@ -151,8 +151,8 @@ def _direct(settings: SamplingSettings, server: Server) -> dict[str, Any]:
             values.pop(name, None)  # nothing looks at it
         elif name in values and values[name] is None:
             values[name] = ALL_TOKENS
-    if settings.temperature > 0 and (least := settings.rules.greedy_below) > settings.temperature:
-        values["temperature"] = 0.0 if least else settings.temperature
+    if 0 < settings.temperature < settings.rules.greedy_below:
+        values["temperature"] = 0.0
     if server.preset == "llama.cpp" and not settings.mirostat:
         stages = [name for name in settings.active if name in server.sampler.order]
         fixed = [name for name in server.sampler.order if name in stages]

@@ -24,13 +24,12 @@ def show() -> None:
     with st.popover(_("Paste a request"), key="request"):
         st.caption(
             _(
-                "A JSON body or a curl line as sent to OpenAI, vLLM, SGLang, llama-server, Ollama or TGI. It stays in "
-                "this session; keys are not kept."
+                "A JSON body or a curl line as sent to OpenAI, vLLM, SGLang, llama-server, Ollama or TGI. The text is "
+                "forgotten when you leave this page, and keys in it are not read."
             )
         )
-        text = st.text_area(
-            _("The request"), key=_TEXT, max_chars=MAX_CHARACTERS, placeholder=_HINT, persist_state="session"
-        )
+        # As it may hold a key, its state is not persisted.
+        text = st.text_area(_("The request"), key=_TEXT, max_chars=MAX_CHARACTERS, placeholder=_HINT)
         titles = {"": _("by its address and fields"), **{name: each.title for name, each in SERVERS.items()}}
         server = widgets.select("request_to", _("Sent to"), list(titles), "", format_func=titles.__getitem__)
         if not (text or "").strip():

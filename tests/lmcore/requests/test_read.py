@@ -90,6 +90,11 @@ def test_the_settings_of_each_server_are_its_presets(name):
         ({"temperature": "warm"}, "vllm", "temperature is not what vLLM takes there"),
         ({"logit_bias": [["Paris", 3]]}, "llama-server", "give its id"),
         ({"grammar": "root ::= x"}, "llama-server", "It limits what can be drawn"),
+        ({"temperature": 10**400}, "vllm", "temperature is not what vLLM takes there"),
+        ({"logit_bias": {"9" * 5000: 1}}, "vllm", "give its id"),
+        ({"samplers": 5}, "llama-server", "samplers is not what llama-server takes there"),
+        ({"samplers": ["top-q"]}, "llama-server", "samplers leaves no sampler that llama-server knows"),
+        ({"samplers": []}, "llama-server", "samplers leaves no sampler that llama-server knows"),
     ],
 )
 def test_what_is_said_of_a_field(body, server, said):
@@ -122,6 +127,64 @@ def test_llama_servers_samplers_set_the_order_and_leave_stages_out():
     settings = read('{"samplers": ["temperature", "top_p"], "temperature": 2, "top_p": 0.9}', "llama-server").settings
     assert settings.active == ("temperature", "top_p")
     assert read('{"samplers": "tp", "temperature": 2, "top_p": 0.9}', "llama-server").settings == settings
+    none = read('{"samplers": [], "temperature": 2, "top_p": 0.9, "logit_bias": [[5, 1]]}', "llama-server").settings
+    assert none.active == ("logit_bias",)
+
+
+def test_a_prompt_of_one_token_is_no_batch_of_one():
+    for prompt, ids, text in (([5], (5,), None), ([[5]], (5,), None), (["a"], (), "a"), ([], (), None)):
+        request = read(json.dumps({"prompt": prompt}), "vllm")
+        assert (request.prompt_ids, request.prompt) == (ids, text), prompt
+
+
+ODD: list[object] = [
+    None,
+    True,
+    5,
+    -1,
+    0.5,
+    10**400,
+    -(10**400),
+    float("nan"),
+    "a",
+    "9" * 400,
+    [],
+    [5],
+    [[5, 10**400]],
+    {},
+    {"5": {}},
+]
+
+
+def test_no_value_of_a_field_breaks_the_reading():
+    for name, server in SERVERS.items():
+        for value in ODD:
+            fields = dict.fromkeys((*server.knobs, *server.reads, *server.not_computed, "stop", "samplers"), value)
+            for body in (fields, {"options": fields}, {"parameters": fields}):
+                request = read(json.dumps(body), name)
+                assert (request.settings is None) == bool(request.refused), (name, value)
+
+
+@pytest.mark.parametrize(
+    ("line", "server", "text"),
+    [
+        ('curl --cacert ca.pem localhost:30000/v1/completions -d \'{"prompt": "a"}\'', "sglang", "a"),
+        ('curl https://api.openai.com/v1 --new-option x -d \'{"prompt": "a"}\'', "openai", "a"),
+        ('curl --new-option x https://api.openai.com/v1 -d \'{"prompt": "a"}\'', "openai", "a"),
+        ('curl -sSd \'{"prompt": "a"}\' -XPOST localhost:8080/completion', "llama-server", "a"),
+        (
+            r"""curl -sHx:y localhost:8080/completion -d$'{"prompt": "it\'s\u0021 \\n\xc3\xa9"}'""",
+            "llama-server",
+            "it's! \né",
+        ),
+        ("""curl localhost:8080/completion -d "{\\"prompt\\": \\"$'a'\\"}" """, "llama-server", "$'a'"),
+        ('curl http://localhost:99999/api/chat -d \'{"prompt": "a"}\'', "ollama", "a"),
+        ('curl \'http://[x\' -d \'{"n_predict": 1, "prompt": "a"}\'', "llama-server", "a"),
+    ],
+)
+def test_lines_of_curl_as_people_type_and_browsers_copy_them(line, server, text):
+    request = read(line)
+    assert (request.server.name, request.prompt) == (server, text)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from lmcore.requests import read
 from pages.stages.sampling import pasted
-from tests.pages.harness import opener
+from tests.pages.harness import go_to, opener
 
 run = opener("sampling")
 BODY = {"temperature": 0.7, "repeat_penalty": 1.2, "api_key": "sk-secret"}
@@ -21,6 +21,8 @@ def test_a_pasted_request_is_said_field_by_field_and_taken_over() -> None:
     assert (app.session_state["engine"], app.session_state["temperature"]) == ("vllm", 0.7)
     assert not app.exception
     assert "secret" not in str(app.query_params)
+    assert "request.text" in app.session_state
+    assert "request.text" not in go_to(app, "tokenization").session_state  # the text, which holds the key
 
 
 def test_its_text_becomes_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
