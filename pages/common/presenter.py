@@ -56,12 +56,13 @@ def controls(pages: Sequence[st.Page], page: st.Page, shared: Collection[str]) -
     place = order.index(page) if page in order else 0
     with st.container(key="presenter-controls", horizontal=True, gap="small"):
         for key, icon, label, to in (
-            ("presenter.previous", ":material/chevron_left:", _("Page before: {title}"), place - 1),
+            ("presenter.previous", ":material/chevron_left:", _("Previous page: {title}"), place - 1),
             ("presenter.next", ":material/chevron_right:", _("Next page: {title}"), place + 1),
         ):
             other = order[to] if 0 <= to < len(order) else None
-            title = "" if other is None else other.title
-            if st.button(icon, key=key, help=label.format(title=title), disabled=other is None) and other is not None:
+            sentence = label.format(title="" if other is None else other.title)
+            pressed = st.button(sentence, key=key, icon=icon, help=sentence, disabled=other is None)  # named, for ears
+            if pressed and other is not None:
                 st.switch_page(other)
         share.show(shared, key="presenter.share")
         st.button(_("Leave the presenter view"), key="presenter.leave", on_click=_turn, args=(None,))

@@ -20,6 +20,7 @@ FOLDER_VARIABLE = "GLASS_BOX_LM_LESSONS"
 """The environment variable that names the folder of a teacher's own lessons."""
 
 OWN = Path(__file__).parent / "course"
+MAX_CHOICES = 8  # of a question: a printed sheet calls them A to H
 
 
 class LessonError(ValueError):
@@ -124,6 +125,12 @@ def _question(given: Mapping[str, Any], where: str) -> Question:
     choices = given.get("choices")
     if not isinstance(choices, list) or len(choices) < 2:
         raise LessonError(_("{step} asks a question and needs at least two choices").format(step=where))
+    if len(choices) > MAX_CHOICES:
+        raise LessonError(
+            _("{step} has {n} choices; a question may have up to {most}").format(
+                step=where, n=len(choices), most=MAX_CHOICES
+            )
+        )
     if "measure" not in given:
         raise LessonError(_("{step} asks a question and needs a measure that answers it").format(step=where))
     measure = _measure(given, "measure", where)

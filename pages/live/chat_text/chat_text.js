@@ -3,6 +3,13 @@
 const make = (tag, className, text) =>
   Object.assign(document.createElement(tag), { className, textContent: text });
 
+// What scrolls is reached with the keyboard, and has a name.
+function scrollable(element, name) {
+  element.tabIndex = 0;
+  element.setAttribute("role", "region");
+  element.setAttribute("aria-label", name);
+}
+
 export default function ({ data, parentElement }) {
   const [written, source] = [parentElement.querySelector(".written"), parentElement.querySelector(".source")];
   const { spans, lines, wording } = data;
@@ -28,11 +35,10 @@ export default function ({ data, parentElement }) {
     element.onpointerleave = () => mark(null);
     box.append(element);
   }
+  scrollable(text, wording.text);
   written.replaceChildren(make("h4", "", wording.text), text);
   const program = make("div", "lines", "");
   program.append(...rows);
-  program.tabIndex = 0;
-  program.setAttribute("role", "region");
-  program.setAttribute("aria-label", wording.template);
+  scrollable(program, wording.template);
   source.replaceChildren(make("h4", "", wording.template), program);
 }

@@ -21,10 +21,15 @@ export function conversation(root, data, isCurrent, tell) {
     root.shown = undefined;
     return;
   }
-  summary.setAttribute("aria-label", data.wording.conversation);
   panel.setAttribute("aria-label", data.wording.conversation);
   summary.textContent = given.messages.map(({ role, content }) => `${role}: ${content}`).join("  ·  ");
   summary.title = summary.textContent;
+  summary.ariaLabel = `${data.wording.conversation}: ${summary.textContent}`;
+  summary.ariaExpanded = panel.matches(":popover-open");
+  panel.ontoggle = () => {
+    summary.ariaExpanded = panel.matches(":popover-open");
+    panel.querySelectorAll("textarea").forEach(fit);
+  };
   summary.onclick = () => {
     place(root, panel);
     panel.togglePopover();
@@ -58,6 +63,7 @@ function fill(panel, values, { wording, roles }, tell) {
   const drop = (index) => {
     const now = read(panel, values);
     tell({ ...now, messages: now.messages.filter((_message, other) => other !== index) });
+    panel.querySelector(`[data-name="content ${Math.max(index - 1, 0)}"]`)?.focus(); // its button is gone
   };
   const rows = values.messages.map((message, index) =>
     row(message, index, { wording, roles }, values.messages.length > 1 && (() => drop(index)))
@@ -90,7 +96,6 @@ function fill(panel, values, { wording, roles }, tell) {
     area.oninput = () => fit(area);
     area.onfocus = () => fit(area);
   }
-  panel.ontoggle = () => panel.querySelectorAll("textarea").forEach(fit);
   if (panel.matches(":popover-open")) panel.querySelectorAll("textarea").forEach(fit);
   if (focused) panel.querySelector(`[data-name="${focused}"]`)?.focus();
 }

@@ -14,7 +14,7 @@ from lmcore.analysis.blocks.experts import replacing
 from lmcore.distribution import softmax, top, total_variation
 from lmcore.trace import Edit
 from pages.common import page, session, widgets
-from pages.common.text import _, visible
+from pages.common.text import _, markdown_literal, visible
 from pages.figures.blocks import experts as figures
 from pages.figures.blocks.interventions import before_and_after
 from pages.figures.labels import token_labels, vocabulary_label
@@ -23,6 +23,7 @@ from pages.figures.theme import fmt_count
 BUILT_IN = "small-world-experts"
 _PROMOTED = 5  # tokens of an expert that a row of the table names
 _TOKENS = 6  # of the answer that are drawn
+_INSTEAD = "expert.instead"
 
 
 def show(own: LanguageModel) -> None:
@@ -40,14 +41,16 @@ def show(own: LanguageModel) -> None:
         trace = session.trace(ids, lm.name)
         here = experts_at(lm.model, trace, layer, position)
         expert = widgets.select("expert", _("Expert to change"), range(n_experts), here[0].expert)
+        if st.session_state.get(_INSTEAD) == expert:
+            st.session_state[_INSTEAD] = -1  # an expert does not stand in for itself
         others = [-1, *(other for other in range(n_experts) if other != expert)]
-        other = widgets.select("expert.instead", _("In its place"), others, -1, format_func=_instead)
+        other = widgets.select(_INSTEAD, _("In its place"), others, -1, format_func=_instead)
         _tell_sizes(lm)
     labels = token_labels(tokens)
     with picture:
         _routing(trace, lm, layer, position, labels)
         _loads(trace, lm, layer)
-    st.subheader(_("What the experts write at {token}").format(token=visible(tokens[position])), anchor=False)
+    st.subheader(_("What the experts write at {token}").format(token=markdown_literal(tokens[position])), anchor=False)
     _writing(lm, trace, layer, position)
     st.subheader(_("The prediction without this expert"), anchor=False)
     _answer(lm, ids, layer, position, expert, other)

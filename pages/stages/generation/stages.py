@@ -62,7 +62,7 @@ def others(vocab_size: int) -> None:
     for name in shown:
         _stage(told[name], lacking=name in on and name not in active)
     if any(field.name == _WINDOW for stage in shown for field in get(stage).fields):
-        widgets.number(_WINDOW, _("Only the last n of them (0: all)"), 0, 2**31 - 1, 0)
+        widgets.number(_WINDOW, _("Penalties count only the last n tokens (0: all)"), 0, 2**31 - 1, 0)
     rest = [name for name in told if name not in shown]
     place = f"generation.add.{len(shown)}"  # a new one after each choice, so that it begins empty
     st.selectbox(

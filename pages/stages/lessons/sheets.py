@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
+
 import streamlit as st
 
 from pages.common import link, page
@@ -9,10 +11,11 @@ from pages.common.text import _, language, ngettext
 from pages.lessons.lesson import Lesson, Question
 from pages.lessons.misconceptions import misconceptions
 from pages.lessons.panel import is_right, told
+from pages.lessons.reading import MAX_CHOICES
 from pages.lessons.shelf import find, measured
 
 _SHEET, _OF = "lessons.sheet", "lessons.of"
-_LETTERS = "ABCDEFGH"
+_LETTERS = ascii_uppercase[:MAX_CHOICES]
 _MINUTES = 4  # of a step that does not say
 
 
@@ -89,8 +92,11 @@ def _key(lesson: Lesson) -> None:
         step = lesson.steps[index]
         answer = told(question, measured(step, question.measure))
         right = next(at for at in range(len(question.choices)) if is_right(step, question, at))
-        line = _("**{n}. {letter}** {choice} Measured: {answer}.").format(
-            n=n, letter=_LETTERS[right], choice=question.choices[right].text.in_language(code), answer=answer
+        line = _("**{n}. {letter}** {choice}. Measured: {answer}.").format(
+            n=n,
+            letter=_LETTERS[right],
+            choice=question.choices[right].text.in_language(code).rstrip(".。"),
+            answer=answer,
         )
         explained = "" if step.explain is None else "  \n" + step.explain.in_language(code)
         st.markdown(line + explained)

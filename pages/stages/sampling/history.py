@@ -51,7 +51,7 @@ def choose(source: Source) -> Edited:
         _show_own(source, own, out)
         _show_added(source, added)
         _show_field(source)
-        widgets.number("penalty_last_n", _("Only the last n of them (0: all)"), 0, 2**31 - 1, 0)
+        widgets.number("penalty_last_n", _("Penalties count only the last n tokens (0: all)"), 0, 2**31 - 1, 0)
         st.button(
             _("Restore the tokens of the source"), key="history.reset", on_click=_reset, disabled=not found.is_edited
         )

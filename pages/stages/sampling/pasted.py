@@ -60,7 +60,11 @@ def said(note: Note) -> str:
 
 def _told(request: Request) -> None:
     title = request.server.title
-    read_as = _("Read as a request to {server}, which is a guess.") if request.is_guess else _("Read as {server}'s.")
+    read_as = (
+        _("Read as a request to {server}, which is a guess.")
+        if request.is_guess
+        else _("Read as a request to {server}.")
+    )
     lines = [read_as.format(server=title)]
     if request.settings is None:
         lines.append(_("The server refuses it: {reason}").format(reason=readable(request.refused)))

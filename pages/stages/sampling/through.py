@@ -1,4 +1,4 @@
-"""A text scored through: the lab's settings over every position of the prompt, beside those that are pinned."""
+"""The lab's settings at every position of the prompt, beside those that are pinned."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def show(settings: SamplingSettings, call: str) -> None:
         settings: The lab's.
         call: Python that gives them.
     """
-    st.subheader(_("A text scored through"), anchor=False)
+    st.subheader(_("The settings at every position"), anchor=False)
     if not widgets.toggle("through", _("Apply these settings at every position of the prompt")):
         st.caption(
             _("What is kept at each position, and whether the token that really came could have been drawn there.")
@@ -155,10 +155,10 @@ def _extremes(labels: Sequence[str], here: ScoredThrough) -> None:
         shown = "  ".join(
             f"{labels[place]} ({fmt_probability(2.0 ** -float(here.text.bits[place]))})" for place in hard
         )
-        st.text(_("Cut too hard, most probable first: {tokens}").format(tokens=shown))
+        st.text(_("Removed although probable, most probable first: {tokens}").format(tokens=shown))
     if loose:
         shown = "  ".join(f"{labels[place]} ({int(here.candidates[place]):,})" for place in loose)
-        sentence = _("Left loose, more than {n} candidates for each effective one: {tokens}")
+        sentence = _("Too many kept, more than {n} candidates for each effective one: {tokens}")
         st.text(sentence.format(n=f"{LOOSE:g}", tokens=shown))
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from lmcore.analysis.sampling.ties import WAYS, margins, run_ways
 from lmcore.language_model import LanguageModel
 from pages.common import page, session, widgets
-from pages.common.text import _, visible
+from pages.common.text import _, markdown_literal, visible
 
 MAX_WEIGHTS = 200_000_000  # "order" and "bfloat16" hold another copy of them for a moment
 MAX_TOKENS = 128
@@ -88,5 +88,5 @@ def _ways(lm: LanguageModel, ids: tuple[int, ...]) -> pd.DataFrame:
 
 
 def _places(lm: LanguageModel, ids: Sequence[int], flips: Sequence[int]) -> str:
-    shown = [f"{visible(lm.tokenizer.token_bytes(ids[place]))} ({place})" for place in flips[:8]]
+    shown = [f"{markdown_literal(lm.tokenizer.token_bytes(ids[place]))} ({place})" for place in flips[:8]]
     return ", ".join([*shown, *(["…"] if len(flips) > 8 else [])]) or _("nowhere")

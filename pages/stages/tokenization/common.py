@@ -73,7 +73,7 @@ def special_strings() -> str:
         ["text", "control"],
         "text",
         format_func={"text": _("text"), "control": _("control tokens")}.__getitem__,
-        help=_("The other pages and the prompt above always treat them as text."),
+        help=_("In a prompt that is a text they are always text; in a conversation they become control tokens."),
     )
 
 

@@ -65,3 +65,10 @@ def test_an_expert_that_is_off_and_another_in_its_place() -> None:
 
 def test_a_model_without_experts_says_so_and_shows_one_that_has() -> None:
     assert "small-world has no experts. Shown is small-world-experts." in told(run(model="small-world"))
+
+
+def test_an_expert_chosen_that_stood_in_for_another_gives_way_to_the_routers_choice() -> None:
+    app = run(model=MODEL, expert="1", **{"expert.instead": "2"})
+    app.selectbox(key="expert").set_value(2).run()
+    assert app.selectbox(key="expert.instead").value == -1
+    assert "is not a choice here" not in told(app)

@@ -43,6 +43,7 @@ FAULTS = [
     (RISES, '"above" }, { text = "b", when = "不错"', "no answer can meet choice 2: the answer is a number"),
     (RISES, '"above" }, { text = "b", when = 0.93', "no answer can meet choice 2: a measured number"),
     (RISES, '"above" }, { text = "b", when = "below", misconception = "nope"', "the misconception 'nope'"),
+    (RISES, RISES + ' }, { text = "c", when = 1' * 7, "9 choices; a question may have up to 8"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A text scored through on the sampling page: the lab's settings, and the pinned ones, over the prompt."""
+"""The settings at every position on the sampling page: the lab's and the pinned ones, over the prompt."""
 
 import json
 
