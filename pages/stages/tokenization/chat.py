@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -147,7 +148,7 @@ def _variables(now: Conversation, names: Sequence[str]) -> None:
             continue
         if name.startswith(("enable_", "add_", "keep_", "clear_", "preserve_", "use_")) or name == "thinking":
             value = bool(now.variables.get(name, False))
-            _switch(f"`{visible(name)}`", name, value, is_on, lambda on, name=name: _set_variable(name, on))
+            _switch(f"`{visible(name)}`", name, value, is_on, partial(_set_variable, name))
         else:
             key = f"chat.variable.{name}"
             st.session_state[key] = str(now.variables.get(name, ""))

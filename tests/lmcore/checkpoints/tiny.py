@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import (
@@ -85,7 +86,7 @@ GPT_OSS = SMALL | dict(
         "original_max_position_embeddings": 16,
     },
 )
-CASES = {
+CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "gpt2": (GPT2LMHeadModel, GPT2Config, dict(n_embd=48, n_layer=3, n_head=4, n_positions=40, initializer_range=0.1)),
     "llama": (LlamaForCausalLM, LlamaConfig, SIZES | dict(rope_parameters=SMALL_ROPE)),
     "llama tied, biases, llama3 scaling": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
@@ -179,7 +180,7 @@ def _add_rope(writer: gguf.GGUFWriter, kind: str, model: torch.nn.Module, d_head
             writer.add_tensor(f"rope_factors_{which}.weight", factors)
 
 
-def _converted(name: str, numbers: np.ndarray, kind: str, config: object) -> list[tuple[str, np.ndarray]]:
+def _converted(name: str, numbers: np.ndarray, kind: str, config: Any) -> list[tuple[str, np.ndarray]]:
     if kind == "gpt-oss" and name.endswith(("sinks", "_proj", "_proj_bias")):
         name = re.sub(r"_bias$", ".bias", name) if name.endswith("_bias") else f"{name}.weight"
         if ".experts." in name and name.endswith(".weight"):
