@@ -6,8 +6,9 @@ read.py      a body -> prompt or messages, settings, and what is ignored, in sen
 write.py     settings -> a request, exact or the nearest one found
 """
 
+from lmcore.requests import curl
 from lmcore.requests.fields import NOTES
-from lmcore.requests.read import Request, RequestError, read
+from lmcore.requests.read import PROBLEMS, Request, RequestError, read
 from lmcore.requests.servers import SERVERS, Server
 from lmcore.requests.write import Written, write
 
@@ -16,4 +17,9 @@ __all__ = ["NOTES", "SERVERS", "Request", "RequestError", "Server", "Written", "
 
 def texts() -> set[str]:
     """Return every text of remarks that a page may show and translate."""
-    return {*NOTES, *(why for server in SERVERS.values() for why in server.not_computed.values())}
+    return {
+        *NOTES,
+        *PROBLEMS,
+        *curl.PROBLEMS,
+        *(why for server in SERVERS.values() for why in server.not_computed.values()),
+    }

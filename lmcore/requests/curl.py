@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 
-__all__ = ["from_curl"]
+__all__ = ["PROBLEMS", "from_curl"]
+
+OPEN_QUOTE = "The curl line has a quote that does not close. Paste all of it."
+NO_BODY = "The curl line has no body: -d, --data or --json with the JSON that is sent."
+IN_A_FILE = "The body of the curl line lies in a file. Paste what is in the file."
+PROBLEMS = (OPEN_QUOTE, NO_BODY, IN_A_FILE)
+"""Every sentence that `from_curl` raises."""
 
 _DATA = {"-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode", "--json"}
 _WITH_VALUE = {
@@ -36,7 +42,7 @@ def from_curl(text: str) -> tuple[str, str]:
     try:
         words = iter(shlex.split(_QUOTED.sub(_plainly_quoted, joined.strip().removeprefix("$ "))))
     except ValueError:
-        raise ValueError("The curl line has a quote that does not close. Paste all of it.") from None
+        raise ValueError(OPEN_QUOTE) from None
     next(words)  # curl itself
     addresses: list[str] = []
     bodies: list[str] = []
@@ -51,9 +57,9 @@ def from_curl(text: str) -> tuple[str, str]:
         elif value is None and (name in _WITH_VALUE or name[1] in _SHORT_WITH_VALUE):
             next(words, "")
     if not bodies:
-        raise ValueError("The curl line has no body: -d, --data or --json with the JSON that is sent.")
+        raise ValueError(NO_BODY)
     if bodies[0].startswith("@"):
-        raise ValueError("The body of the curl line lies in a file. Paste what is in the file.")
+        raise ValueError(IN_A_FILE)
     return next((each for each in addresses if "://" in each), addresses[0] if addresses else ""), bodies[0]
 
 

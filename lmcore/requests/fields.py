@@ -30,6 +30,7 @@ TEXT_BIAS = "logit_bias names a token by its text; give its id."
 GREEDY = (
     "TGI is greedy unless do_sample, temperature, top_k, top_p or typical_p is sent; this request sends none of them."
 )
+REFUSES = "{server} refuses {field} = {value}: it takes a number, {allowed}."
 ORDER = "samplers sets the order: {order}."
 NO_SAMPLER = "samplers leaves no sampler that {server} knows: the draw is from the plain softmax, but for logit_bias."
 MESSAGES = "Chat messages are joined plainly: the model's chat template is not applied."
@@ -147,7 +148,8 @@ class Reader:
             return preset(server.preset, **values), ""
         except Refused as refused:
             shown = server.field_of(refused.field) or refused.field
-            return None, f"{server.title} refuses {shown} = {refused.value!r}: it takes a number, {refused.allowed}."
+            values = {"value": refused.value, "allowed": refused.allowed, "setting": refused.field}
+            return None, Note(REFUSES, server=server.title, field=shown, **values)
         except ValueError as error:
             return None, f"{server.title}: {error}"
 

@@ -17,8 +17,20 @@ from lmcore.sampling import Note, SamplingSettings
 __all__ = ["Request", "RequestError", "read"]
 
 
+NOTHING = "Nothing was pasted. Paste a JSON body or a curl line."
+NOT_JSON = "The body is not JSON: {why} in line {line}, column {column}."
+TOO_DEEP = "The body is nested too deeply."
+NO_OBJECT = "The body is a {kind}; a request is an object of fields, in braces."
+PROBLEMS = (NOTHING, NOT_JSON, TOO_DEEP, NO_OBJECT)
+"""Every template of a `RequestError`, besides the sentences on a curl line."""
+
+
 class RequestError(ValueError):
-    """What was pasted is no request; the message says why, in a sentence."""
+    """What was pasted is no request; the message, which is `note`, says why in a sentence."""
+
+    def __init__(self, template: str, **values: Any) -> None:
+        self.note = Note(template, **values)
+        super().__init__(self.note)
 
 
 @dataclass(frozen=True)
@@ -112,20 +124,20 @@ def read(text: str, server: str = "") -> Request:
 def _parts(text: str) -> tuple[str, dict[str, Any]]:
     text = text.strip().strip("\ufeff")
     if not text:
-        raise RequestError("Nothing was pasted. Paste a JSON body or a curl line.")
+        raise RequestError(NOTHING)
     address = ""
     try:
         if re.match(r"\$?\s*curl(\.exe)?\s", text):
             address, text = from_curl(text)
         body = json.loads(text)
     except json.JSONDecodeError as error:
-        raise RequestError(f"The body is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.") from None
+        raise RequestError(NOT_JSON, why=error.msg, line=error.lineno, column=error.colno) from None
     except RecursionError:
-        raise RequestError("The body is nested too deeply.") from None
+        raise RequestError(TOO_DEEP) from None
     except ValueError as error:
-        raise RequestError(str(error)) from None
+        raise RequestError("{why}", why=str(error)) from None
     if not isinstance(body, dict):
-        raise RequestError(f"The body is a {type(body).__name__}; a request is an object of fields, in braces.")
+        raise RequestError(NO_OBJECT, kind=type(body).__name__)
     return address, body
 
 

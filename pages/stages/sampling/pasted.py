@@ -10,6 +10,7 @@ from lmcore.sampling import Note
 from pages.common import conversation, engines, session, widgets
 from pages.common.escape import whole_characters
 from pages.common.text import _, readable, visible
+from pages.live.sampling_lab.engines import allowed
 from pages.stages.sampling import knobs
 
 MAX_CHARACTERS = 200_000
@@ -37,7 +38,7 @@ def show() -> None:
         try:
             request = read(text, server)
         except RequestError as wrong:
-            st.info(readable(str(wrong)))
+            st.info(readable(said(wrong.note)))
             return
         _told(request)
         st.button(
@@ -67,7 +68,7 @@ def _told(request: Request) -> None:
     )
     lines = [read_as.format(server=title)]
     if request.settings is None:
-        lines.append(_("The server refuses it: {reason}").format(reason=readable(request.refused)))
+        lines.append(_("The server refuses it: {reason}").format(reason=readable(_refusal(request.refused))))
     else:
         given = {name: value for name, value in knobs.given(request.settings).items() if name not in ("order", "rules")}
         used = ", ".join(f"{name} {value!r}" for name, value in given.items())
@@ -76,6 +77,18 @@ def _told(request: Request) -> None:
         lines.append(_("The prompt is given as token ids; it is not taken over."))
     lines += [said(note) for note in request.remarks if note.template != MESSAGES or not _is_chat(request)]
     st.text("\n".join(f"· {line}" for line in lines))
+
+
+def _refusal(refused: str) -> str:
+    if not isinstance(refused, Note):
+        return refused
+    values = refused.values
+    return _("{engine} refuses {stage} {value}: it takes {allowed}.").format(
+        engine=values["server"],
+        stage=values["field"],
+        value=values["value"],
+        allowed=allowed(values["setting"], values["allowed"]),
+    )
 
 
 def _use(request: Request) -> None:

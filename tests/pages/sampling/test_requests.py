@@ -61,3 +61,11 @@ def test_a_request_written_from_a_conversation_has_its_messages_or_its_text() ->
         app = run(write_for=server, **address)
         (body,) = (each.value for each in app.code if each.language == "json")
         assert json.loads(body)[field] == sent, server
+
+
+def test_what_is_wrong_with_a_request_is_said_in_chinese() -> None:
+    app = run(lang="zh", request_to="openai")
+    app.text_area(key="request.text").input("curl localhost").run()
+    assert any("curl 命令没有正文" in info.value for info in app.info)
+    app.text_area(key="request.text").input('{"temperature": 2.5}').run()
+    assert any("不接受 temperature 2.5：应为" in text.value and "takes" not in text.value for text in app.text)
