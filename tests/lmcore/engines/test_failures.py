@@ -33,7 +33,7 @@ def behaviour():
 @pytest.fixture
 def engine(behaviour):
     with serving(behaviour) as base_url:
-        engine = Engine(EngineConfig("Tiny", base_url, "tiny", timeout=1.0))
+        engine = Engine(EngineConfig("Tiny", base_url, "tiny", timeout=3.0))
         engine.capabilities  # noqa: B018 - asked while the server is well
         yield engine
         engine.close()

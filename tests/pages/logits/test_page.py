@@ -307,6 +307,8 @@ def test_several_texts_are_scored_and_bad_lines_are_named() -> None:
     assert not app.exception and "Then press the button" in told(app)
     app.text_area(key="several.pasted").set_value(TEXTS_PASTED).run()
     app.button(key="several.start").click().run()
+    while app.get("progress"):  # the texts are read in the background
+        app.run()
     assert not app.exception and not app.error
     table = app.dataframe[0].value
     assert list(table["Line"]) == [1, 4]
