@@ -185,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "no choices":
             self._send({"choices": []})
         elif fault == "slow":
-            time.sleep(3)
+            time.sleep(6)  # longer than a test waits
             self._send({"choices": []})
         elif fault == "hang up":
             self.close_connection = True
@@ -265,7 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
                 elif fault == "stream not json":
                     self.wfile.write(b"data: {{{\n\n")
                 elif fault == "stream slow":
-                    time.sleep(3)
+                    time.sleep(6)  # longer than a test waits
                 return  # "stream broken": the connection closes without a word
             self._add(logprobs, step.token_id, step.logits, asked, temperature)
             text += stream.push(step.token)
