@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Storage:
+class StorageType:
     """The numbers of one storage type: how many weights, in how many bytes."""
 
     weights: int
@@ -18,7 +18,7 @@ class Storage:
     def bits_per_weight(self) -> float:
         """Bits of the file for each weight.
 
-        >>> Storage(weights=32, nbytes=18).bits_per_weight
+        >>> StorageType(weights=32, nbytes=18).bits_per_weight
         4.5
         """
         return 8 * self.nbytes / self.weights
@@ -45,7 +45,7 @@ class ModelCard:
     family: str = ""
     filename: str = ""
     licence: str = ""
-    storage: Mapping[str, Storage] = field(default_factory=dict)
+    storage: Mapping[str, StorageType] = field(default_factory=dict)
     unknown_fields: Mapping[str, Any] = field(default_factory=dict)
     without_row: Mapping[str, int] = field(default_factory=dict)
     default_splitting: bool = False

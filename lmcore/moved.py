@@ -32,6 +32,8 @@ MOVED = {
     "lmcore.analysis.position_measures": "lmcore.analysis.position.measures",
     "lmcore.analysis.tie_operations": "lmcore.analysis.tying.operations",
     "lmcore.analysis.token_search": "lmcore.tokenizer.token_search",
+    "lmcore.engines.candidates": "lmcore.engines.top_tokens",
+    "lmcore.engines.pieces": "lmcore.engines.drawing",
     "lmcore.engines.run": "lmcore.generation.engine_run",
     "lmcore.analysis.writing": "lmcore.tokenizer.writing",
     "lmcore.tokenizer.script": "lmcore.tokenizer.writing",

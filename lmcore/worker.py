@@ -23,11 +23,11 @@ _threads: dict[threading.Thread, _Work[Any]] = {}
 _threads_lock = threading.Lock()
 
 
-class Places(Protocol):
+class Slots(Protocol):
     """A lock or a semaphore: how many workers may compute at the same time."""
 
     def acquire(self, *, timeout: float) -> bool:
-        """Take a place; False when none became free in time."""
+        """Take a slot; False when none became free in time."""
 
     def release(self) -> None:
         """Give it back."""
@@ -47,7 +47,7 @@ class Worker(Generic[T]):
         work: called in the thread with `tell`, a function that takes each item, e.g. a result or the progress made;
             `each_of` makes such work of an iterator. It must not refer to the worker.
         name: the thread's.
-        places: one is taken before the work begins, and given back while it is paused and when it ends.
+        slots: one is taken before the work begins, and given back while it is paused and when it ends.
         rest: seconds to rest after each item, or how many after one that took so many seconds.
         keep: how many of the latest items are kept; None keeps all.
         total: how many items there will be, where that is known, for those who show how far it is.
@@ -64,13 +64,13 @@ class Worker(Generic[T]):
         work: Callable[[Tell[T]], Any],
         *,
         name: str = "worker",
-        places: Places | None = None,
+        slots: Slots | None = None,
         rest: float | Callable[[float], float] = BREATH,
         keep: int | None = None,
         total: int = 0,
     ) -> None:
         self.total = total
-        self._work: _Work[T] = _Work(work, places, rest, keep)
+        self._work: _Work[T] = _Work(work, slots, rest, keep)
         # The thread knows the work, never this object: when its owner forgets it, the work ends.
         self._forgotten = weakref.finalize(self, self._work.stop)
         self._thread = threading.Thread(target=self._work.run, name=name, daemon=True)
@@ -91,7 +91,7 @@ class Worker(Generic[T]):
 
     @property
     def state(self) -> State:
-        """Waiting for a place, running, paused, or how it ended."""
+        """Waiting for a slot, running, paused, or how it ended."""
         return self._work.state
 
     @property
@@ -166,13 +166,13 @@ class _Work(Generic[T]):
     def __init__(
         self,
         work: Callable[[Tell[T]], Any],
-        places: Places | None,
+        slots: Slots | None,
         rest: float | Callable[[float], float],
         keep: int | None,
     ) -> None:
         self._work: Callable[[Tell[T]], Any] | None = work
-        self._places, self._rest, self._keep = places, rest, keep
-        self._holds_place = False
+        self._slots, self._rest, self._keep = slots, rest, keep
+        self._holds_slot = False
         self._began = 0.0  # when the present item was begun
         self.items: list[T] = []
         self.state: State = "waiting"
@@ -198,18 +198,18 @@ class _Work(Generic[T]):
         except BaseException as error:  # whatever it is, the reader is told; a thread has nobody else to tell
             self.error, end = error, "failed"
         finally:
-            self._give_place()
+            self._give_slot()
             self._work = None  # it may refer to those who hold the result, which would then never be freed
             self.state = end
             with _threads_lock:
                 _threads.pop(threading.current_thread(), None)
 
     def _begin(self) -> None:
-        """Wait for a place, where one is needed, and begin the next item."""
-        if self._places is not None and not self._holds_place:
+        """Wait for a slot, where one is needed, and begin the next item."""
+        if self._slots is not None and not self._holds_slot:
             self.state = "waiting"
-            while not self._holds_place and not self.stopping.is_set():
-                self._holds_place = self._places.acquire(timeout=0.1)
+            while not self._holds_slot and not self.stopping.is_set():
+                self._holds_slot = self._slots.acquire(timeout=0.1)
         if self.stopping.is_set():
             raise Stopped
         self.state = "running"
@@ -222,15 +222,15 @@ class _Work(Generic[T]):
         took = time.perf_counter() - self._began
         self.stopping.wait(self._rest(took) if callable(self._rest) else self._rest)
         if not self.go.is_set():
-            self._give_place()
+            self._give_slot()
             self.state = "paused"
             self.go.wait()
         self._begin()
 
-    def _give_place(self) -> None:
-        if self._places is not None and self._holds_place:
-            self._holds_place = False
-            self._places.release()
+    def _give_slot(self) -> None:
+        if self._slots is not None and self._holds_slot:
+            self._holds_slot = False
+            self._slots.release()
 
 
 @atexit.register

@@ -19,7 +19,7 @@ from gguf.constants import Keys
 
 from lmcore.checkpoints.families.gemma import local_blocks
 from lmcore.checkpoints.fields import MOST_LAYERS, Fields
-from lmcore.checkpoints.names import Names, Place, Renamed
+from lmcore.checkpoints.names import Names, Renamed, TensorLocation
 from lmcore.checkpoints.tensor_source import TensorSource
 from lmcore.config import ModelConfig, RopeScaling
 from lmcore.position import rope_frequencies
@@ -42,7 +42,7 @@ _MEANINGS = {
 """Every field that the format defines for a model changes the numbers, except with these values."""
 
 _TOP = {"token_embedding": "token_embd", "position": "position_embd", "final_norm": "output_norm", "head": "output"}
-_BLOCK: dict[str, str | Place] = {
+_BLOCK: dict[str, str | TensorLocation] = {
     "attn_norm": "attn_norm",
     "attn.q": "attn_q",
     "attn.k": "attn_k",
@@ -51,7 +51,7 @@ _BLOCK: dict[str, str | Place] = {
     "attn.k_norm": "attn_k_norm",
     "attn.out": "attn_output",
     "mlp_norm": "ffn_norm",
-    "attn.sinks": Place("attn_sinks", bare=True),
+    "attn.sinks": TensorLocation("attn_sinks", bare=True),
     "mlp.gate": "ffn_gate",
     "mlp.up": "ffn_up",
     "mlp.down": "ffn_down",
@@ -63,9 +63,9 @@ _EXPERTS = {
     "mlp.down": "ffn_down_exps",
 }
 _SANDWICH = {"attn_post_norm": "post_attention_norm", "mlp_post_norm": "post_ffw_norm"}
-_NEIGHBOURS = {f"attn.{part}": Place(f"attn_{part}", interleaved=True) for part in "qk"}
-_FUSED_QKV = {f"attn.{part}": Place("attn_qkv", part=part, of=("q", "k", "v")) for part in "qkv"}
-_FUSED_MLP = {f"mlp.{part}": Place("ffn_up", part=part, of=("gate", "up")) for part in ("gate", "up")}
+_NEIGHBOURS = {f"attn.{part}": TensorLocation(f"attn_{part}", interleaved=True) for part in "qk"}
+_FUSED_QKV = {f"attn.{part}": TensorLocation("attn_qkv", part=part, of=("q", "k", "v")) for part in "qkv"}
+_FUSED_MLP = {f"mlp.{part}": TensorLocation("ffn_up", part=part, of=("gate", "up")) for part in ("gate", "up")}
 
 Rule = Callable[[Fields, Mapping[str, Any]], dict[str, Any]]
 """Reads fields of `ModelConfig` that an architecture says in its own way, given what was read before."""
@@ -83,7 +83,7 @@ class Architecture:
         window_pattern: every so many-th block sees everything where the file has a sliding window; 0 for none.
     """
 
-    block: Mapping[str, str | Place] = field(default_factory=dict)
+    block: Mapping[str, str | TensorLocation] = field(default_factory=dict)
     always: Mapping[str, Any] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     rope_base: float = 10_000.0

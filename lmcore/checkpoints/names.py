@@ -18,7 +18,7 @@ Order = Literal["below", "by_head", "in_turn"]
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorLocation:
     """Where a tensor lies.
 
     Attributes:
@@ -85,8 +85,8 @@ class Names:
         ignored: a pattern of names that hold no weights of the language model.
     """
 
-    top: Mapping[str, str | Place]
-    block: Mapping[str, str | Place]
+    top: Mapping[str, str | TensorLocation]
+    block: Mapping[str, str | TensorLocation]
     block_prefix: str
     prefixes: tuple[str, ...] = ()
     ignored: str = field(default=r"(?!)")
@@ -95,12 +95,12 @@ class Names:
         """Return a name without the prefix that a part of the files has."""
         return next((name.removeprefix(prefix) for prefix in self.prefixes if name.startswith(prefix)), name)
 
-    def places(self, n_layers: int) -> dict[str, Place]:
-        """Return the place, its full name given, of each of our modules."""
-        found = {ours: _as_place(theirs, "") for ours, theirs in self.top.items()}
+    def locations(self, n_layers: int) -> dict[str, TensorLocation]:
+        """Return the location, its full name given, of each of our modules."""
+        found = {ours: _as_location(theirs, "") for ours, theirs in self.top.items()}
         for i in range(n_layers):
             prefix = self.block_prefix.format(i=i)
-            found |= {f"blocks.{i}.{ours}": _as_place(theirs, prefix) for ours, theirs in self.block.items()}
+            found |= {f"blocks.{i}.{ours}": _as_location(theirs, prefix) for ours, theirs in self.block.items()}
         return found
 
     def rename(self, tensors: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
@@ -109,9 +109,9 @@ class Names:
         return {name: renamed.read(name, tensors[renamed.origin(name)].dtype) for name in renamed.shapes()}
 
 
-def _as_place(theirs: str | Place, prefix: str) -> Place:
-    place = Place(theirs) if isinstance(theirs, str) else theirs
-    return replace(place, name=prefix + place.name, or_=None if place.or_ is None else prefix + place.or_)
+def _as_location(theirs: str | TensorLocation, prefix: str) -> TensorLocation:
+    location = TensorLocation(theirs) if isinstance(theirs, str) else theirs
+    return replace(location, name=prefix + location.name, or_=None if location.or_ is None else prefix + location.or_)
 
 
 class Renamed(TensorSource):
@@ -126,44 +126,46 @@ class Renamed(TensorSource):
             if (twin := full_names.setdefault(names.bare(name), name)) != name:
                 raise ValueError(f"{source.filename}: tensors {twin!r} and {name!r} stand for the same weights.")
         self._config = config
-        self._places: dict[str, tuple[tuple[str, ...], Place]] = {}  # an expert's tensor each, or one for all
+        self._locations: dict[
+            str, tuple[tuple[str, ...], TensorLocation]
+        ] = {}  # an expert's tensor each, or one for all
         used: set[str] = set()
         n_layers, n_experts = (min(n or 0, len(shapes) + 1) for n in (config.n_layers, config.n_experts))  # any number
-        for ours, place in names.places(n_layers).items():
-            for kind, ending in list(zip(_KINDS, place.endings, strict=True))[: 1 if place.bare else 2]:
-                for theirs in filter(None, (place.name, place.or_)):
+        for ours, location in names.locations(n_layers).items():
+            for kind, ending in list(zip(_KINDS, location.endings, strict=True))[: 1 if location.bare else 2]:
+                for theirs in filter(None, (location.name, location.or_)):
                     experts = range(n_experts) if "{e}" in theirs else range(1)
                     parts = [full_names.get(theirs.format(e=expert) + ending) for expert in experts]
                     full = tuple(part for part in parts if part is not None)
                     if full and len(full) == len(parts):
                         used.update(full)
-                        self._places[ours if place.bare else f"{ours}.{kind}"] = full, place
-        if config.tie_embeddings and (head := self._places.pop("head.weight", None)):
-            self._places.setdefault("token_embedding.weight", head)  # one of the two is enough
+                        self._locations[ours if location.bare else f"{ours}.{kind}"] = full, location
+        if config.tie_embeddings and (head := self._locations.pop("head.weight", None)):
+            self._locations.setdefault("token_embedding.weight", head)  # one of the two is enough
         for full_name in shapes:
             if full_name not in used and not re.fullmatch(names.ignored, names.bare(full_name)):
-                self._places[full_name] = (full_name,), Place(full_name)
+                self._locations[full_name] = (full_name,), TensorLocation(full_name)
 
     def origin(self, name: str) -> str:
         """Return the source's name for one of ours; for experts, that of the first."""
-        return self._places[name][0][0]
+        return self._locations[name][0][0]
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor under our name, cut and turned as ours are."""
         theirs = self._source.shapes()
         found = {}
-        for name, (full, place) in self._places.items():
+        for name, (full, location) in self._locations.items():
             shape = theirs[full[0]]
-            if place.part is not None or place.transposed:
-                shape = tuple(place.cut(torch.empty(shape, device="meta"), self._config, _is_bias(name)).shape)
-            found[name] = (len(full), *shape) if _stacked(place) else shape
+            if location.part is not None or location.transposed:
+                shape = tuple(location.cut(torch.empty(shape, device="meta"), self._config, _is_bias(name)).shape)
+            found[name] = (len(full), *shape) if _stacked(location) else shape
         return found
 
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         """Return one of our tensors."""
-        full, place = self._places[name]
-        tensors = [place.cut(self._source.read(each, dtype), self._config, _is_bias(name)) for each in full]
-        if not _stacked(place):
+        full, location = self._locations[name]
+        tensors = [location.cut(self._source.read(each, dtype), self._config, _is_bias(name)) for each in full]
+        if not _stacked(location):
             return tensors[0].contiguous()
         if len({tensor.shape for tensor in tensors}) > 1:
             raise ValueError(f"{self.filename}: the experts' tensors {full[0]!r} ... have different shapes.")
@@ -174,5 +176,5 @@ def _is_bias(name: str) -> bool:
     return name.endswith(".bias")
 
 
-def _stacked(place: Place) -> bool:
-    return "{e}" in place.name
+def _stacked(location: TensorLocation) -> bool:
+    return "{e}" in location.name

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from lmcore.checkpoints.tensor_source import TensorSource, storage
-from lmcore.model_card import Storage
+from lmcore.model_card import StorageType
 
 _FLOATS = ("F64", "F32", "F16", "BF16")
 _BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2}
@@ -63,7 +63,7 @@ class SafetensorsFiles(TensorSource):
         """
         return self._stored(name).to(dtype)
 
-    def storage(self) -> dict[str, Storage]:
+    def storage(self) -> dict[str, StorageType]:
         """Return how much is stored as what."""
         sizes = ((kind, math.prod(self._shapes[name])) for name, kind in self.kinds.items())
         return storage((kind, n, n * _BYTES.get(kind, 1)) for kind, n in sizes)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
-from lmcore.model_card import Storage
+from lmcore.model_card import StorageType
 
 
 class TensorSource(ABC):
@@ -31,14 +31,14 @@ class TensorSource(ABC):
         """Return a tensor's numbers in this dtype."""
 
 
-def storage(tensors: Iterable[tuple[str, int, int]]) -> dict[str, Storage]:
+def storage(tensors: Iterable[tuple[str, int, int]]) -> dict[str, StorageType]:
     """Return the share of each storage type, the largest first, from (type, weights, bytes) of every tensor."""
     weights: Counter[str] = Counter()
     nbytes: Counter[str] = Counter()
     for kind, n, size in tensors:
         weights[kind] += n
         nbytes[kind] += size
-    return {kind: Storage(n, nbytes[kind]) for kind, n in weights.most_common()}
+    return {kind: StorageType(n, nbytes[kind]) for kind, n in weights.most_common()}
 
 
 class InMemory(TensorSource):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from lmcore.distribution import rank
-from lmcore.engines.candidates import Candidates
+from lmcore.engines.top_tokens import TopTokens
 from lmcore.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Row:
+class TokenAgreement:
     """One token, its log-probability and its rank here and there."""
 
     token_id: int
@@ -27,10 +27,10 @@ class Row:
 class Agreement:
     """The tokens that can be told apart, the most probable there first."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TokenAgreement, ...]
 
     @property
-    def worst(self) -> Row:
+    def worst(self) -> TokenAgreement:
         """The token on which the two differ most."""
         return max(self.rows, key=lambda row: abs(row.there - row.here))
 
@@ -40,7 +40,7 @@ class Agreement:
         return abs(self.worst.there - self.worst.here) if self.rows else 0.0
 
 
-def agreement(served: Candidates, log_probs: Tensor, tokenizer: Tokenizer) -> Agreement:
+def agreement(served: TopTokens, log_probs: Tensor, tokenizer: Tokenizer) -> Agreement:
     """Compare an engine's candidates with a local model's log-probabilities.
 
     A candidate named by text alone is the token whose bytes are that text; where there is none, it is left out.
@@ -55,7 +55,7 @@ def agreement(served: Candidates, log_probs: Tensor, tokenizer: Tokenizer) -> Ag
         token_id = each.token_id if each.token_id is not None else _id_of(tokenizer, each.text)
         if token_id is not None and token_id < len(log_probs):
             rows.append(
-                Row(
+                TokenAgreement(
                     token_id,
                     tokenizer.token_bytes(token_id),
                     float(log_probs[token_id]),

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lmcore.engines.candidates import Candidates, candidates, choice_of, id_of, log_probs_of
 from lmcore.engines.client import Client
 from lmcore.engines.errors import EngineError
+from lmcore.engines.top_tokens import TopTokens, choice_of, id_of, log_probs_of, top_tokens
 
 PROBE = "The weather today is"
 """The text the probes use: plain words in any vocabulary."""
@@ -65,13 +65,13 @@ class Capabilities:
     processed: bool | None
     vocab_size: int
     context_length: int
-    likely: Candidates
+    likely: TopTokens
 
     def has(self, field: str) -> bool:
         """Whether its interface names a setting."""
         return self.fields is not None and field in self.fields
 
-    def is_same_model(self, other: Candidates) -> bool:
+    def is_same_model(self, other: TopTokens) -> bool:
         """Whether what is likely after PROBE is still so: the same tokens, but for what rounding turns around."""
         before = {each.name: each.log_prob for each in self.likely.best}
         after = {each.name: each.log_prob for each in other.best}
@@ -151,7 +151,7 @@ class _Probes:
         defaults = {name: schema[name].get("default") for name in _SAMPLER if name in schema}
         return frozenset(schema), defaults
 
-    def _likely(self) -> tuple[Candidates, Literal["id", "text", "none"]]:
+    def _likely(self) -> tuple[TopTokens, Literal["id", "text", "none"]]:
         found = self._try({"logprobs": 5, **self._by_id})
         if found is None and self._by_id:
             self._by_id = {}
@@ -159,9 +159,9 @@ class _Probes:
         answer = self._ask({}) if found is None else found  # an error here is the server's, not of a setting
         try:
             told = log_probs_of(choice_of(answer, self._name), self._name)
-            best = candidates(told["top_logprobs"][0], 5)
+            best = top_tokens(told["top_logprobs"][0], 5)
         except (EngineError, IndexError, TypeError):
-            return Candidates((), (), (), 0), "none"
+            return TopTokens((), (), (), 0), "none"
         return best, "text" if None in best.token_ids else "id"
 
     def _tokenizer(self) -> tuple[tuple[str, str, str, str, str] | None, list[int]]:
@@ -175,7 +175,7 @@ class _Probes:
                 return row, found
         return None, []
 
-    def _most(self, likely: Candidates) -> tuple[int, bool, int]:
+    def _most(self, likely: TopTokens) -> tuple[int, bool, int]:
         """The most log-probabilities it returns, whether that is all, and how many came when all were asked for."""
         for asked in (_NEVER, -1):
             if (count := self._counted(asked)) > len(likely) + 1:
@@ -201,7 +201,7 @@ class _Probes:
         by_text = any(id_of(name) is None for name in places[0])
         return asked if by_text and asked // 2 < count < asked < _NEVER else count
 
-    def _prompt_scores(self, likely: Candidates) -> PromptScores:
+    def _prompt_scores(self, likely: TopTokens) -> PromptScores:
         answer = (
             self._try({"prompt_logprobs": 1}) if self._fields is None or "prompt_logprobs" in self._fields else None
         )
@@ -225,11 +225,11 @@ class _Probes:
         last = places[n_prompt - 1]
         return "by text, one place late" if last and max(last, key=last.get) == best else "none"
 
-    def _processed(self, likely: Candidates) -> bool | None:
+    def _processed(self, likely: TopTokens) -> bool | None:
         """At half the temperature the gap between the first two doubles, if the numbers follow it at all."""
         answer = self._try({"logprobs": 5, "temperature": 0.5, **self._by_id})
         try:
-            warm = candidates(log_probs_of(choice_of(answer, self._name), self._name)["top_logprobs"][0], 5)
+            warm = top_tokens(log_probs_of(choice_of(answer, self._name), self._name)["top_logprobs"][0], 5)
         except (EngineError, IndexError, TypeError):
             return None
         before, after = _gap(likely), _gap(warm)
@@ -263,7 +263,7 @@ class _Probes:
             raise
 
 
-def _gap(found: Candidates) -> float:
+def _gap(found: TopTokens) -> float:
     values = found.log_probs
     return values[0] - values[1] if len(values) > 1 else 0.0
 

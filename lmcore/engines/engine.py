@@ -12,14 +12,14 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from lmcore.engines.candidates import Candidates, candidates, choice_of, log_probs_of
 from lmcore.engines.capabilities import PROBE, Capabilities, find_out
 from lmcore.engines.client import Client, submit
 from lmcore.engines.config import EngineConfig
+from lmcore.engines.drawing import DrawnToken, Sampler, drawn_tokens
 from lmcore.engines.errors import EngineError
-from lmcore.engines.pieces import Piece, Sampler, piece_of
 from lmcore.engines.prompt_scores import PromptToken, in_order, one_place_late, with_ids
 from lmcore.engines.tokens import ServerTokens, server_tokens
+from lmcore.engines.top_tokens import TopTokens, choice_of, log_probs_of, top_tokens
 
 T = TypeVar("T")
 Prompt = str | tuple[int, ...]
@@ -121,7 +121,7 @@ class Engine:
         part = "".join(whole.shared[:cut])
         return part if part and self.tokenize(part).ids == whole.ids[:count] else None
 
-    def next(self, prompt: Prompt, n: int) -> Candidates:
+    def next(self, prompt: Prompt, n: int) -> TopTokens:
         """Return the n most probable tokens after a prompt; fewer where the server tells fewer apart.
 
         Where it names tokens by their text, those of the same text fall together, and the ones behind them are no
@@ -133,7 +133,7 @@ class Engine:
         """
         return self._kept(("next", prompt, n), lambda: self._next(prompt, n))
 
-    def prompt_scores(self, prompt: Prompt, n: int) -> tuple[tuple[PromptToken, ...], Candidates]:
+    def prompt_scores(self, prompt: Prompt, n: int) -> tuple[tuple[PromptToken, ...], TopTokens]:
         """Return how each token of a prompt was foreseen, with the n most probable ones, and what may follow it.
 
         Raises:
@@ -147,14 +147,14 @@ class Engine:
             submit(self._learn(ids)).result()
         return [self._texts.get(token_id, "") for token_id in ids]
 
-    def draw(self, prompt: Prompt, sampler: Sampler, n: int) -> list[Piece]:
+    def draw(self, prompt: Prompt, sampler: Sampler, n: int) -> list[DrawnToken]:
         """Let the server draw one token, or as many as make a whole character, and return them."""
         body = {**self._body(prompt, n), **self._settings(sampler), "max_tokens": 1}
         choice = choice_of(self.client.post("completions", body), self.name)
-        return piece_of(choice, n, self.name)
+        return drawn_tokens(choice, n, self.name)
 
     def stream(
-        self, prompt: Prompt, sampler: Sampler, n: int, max_tokens: int, take: Callable[[Piece], bool]
+        self, prompt: Prompt, sampler: Sampler, n: int, max_tokens: int, take: Callable[[DrawnToken], bool]
     ) -> Future[int]:
         """Let the server draw up to `max_tokens` tokens, and hand over each as it comes.
 
@@ -179,8 +179,8 @@ class Engine:
                     choice = choice_of(event, self.name)
                     if choice.get("logprobs") is None and not choice.get("text"):
                         continue  # the last event of some servers only says why the text ended
-                    for piece in await self._apart(piece_of(choice, n, self.name)):
-                        if not take(piece):
+                    for token in await self._apart(drawn_tokens(choice, n, self.name)):
+                        if not take(token):
                             return count
                         count += 1
             return count
@@ -205,19 +205,19 @@ class Engine:
             written = None
         return server_tokens(text, ids, written, self.texts(ids), lambda some: submit(self._text_of(some)).result())
 
-    async def _apart(self, pieces: list[Piece]) -> list[Piece]:
+    async def _apart(self, drawn: list[DrawnToken]) -> list[DrawnToken]:
         """Give tokens that came in one event each its own text, where theirs make up the event's."""
-        ids = [piece.token_id for piece in pieces if piece.token_id is not None]
-        if len(pieces) < 2 or len(ids) < len(pieces) or self.capabilities.tokenizer is None:
-            return pieces
+        ids = [token.token_id for token in drawn if token.token_id is not None]
+        if len(drawn) < 2 or len(ids) < len(drawn) or self.capabilities.tokenizer is None:
+            return drawn
         try:
             await self._learn(ids)
         except EngineError:  # the event's text is enough to go on with
-            return pieces
+            return drawn
         texts = [self._texts.get(token_id, "") for token_id in ids]
-        if "".join(texts) != "".join(piece.text for piece in pieces):  # parts of characters
-            return pieces
-        return [replace(piece, text=text) for piece, text in zip(pieces, texts, strict=True)]
+        if "".join(texts) != "".join(token.text for token in drawn):  # parts of characters
+            return drawn
+        return [replace(token, text=text) for token, text in zip(drawn, texts, strict=True)]
 
     async def _learn(self, ids: Sequence[int]) -> None:
         """Ask for the text of each token that is not known yet."""
@@ -245,7 +245,7 @@ class Engine:
         text = answer.get(field) if isinstance(answer, dict) else None
         return text if isinstance(text, str) else ""
 
-    def _next(self, prompt: Prompt, n: int) -> Candidates:
+    def _next(self, prompt: Prompt, n: int) -> TopTokens:
         found = self._candidates(prompt, n)
         if not found.merged or n < 0:
             return found
@@ -257,23 +257,23 @@ class Engine:
             low, high, best = (middle, high, tried) if not tried.merged else (low, middle, best)
         return best
 
-    def _candidates(self, prompt: Prompt, n: int) -> Candidates:
+    def _candidates(self, prompt: Prompt, n: int) -> TopTokens:
         # Greedy, so that the token that comes is among the most probable ones itself.
         body = {**self._body(prompt, n), "max_tokens": 1, "temperature": 0.0}
         told = log_probs_of(choice_of(self.client.post("completions", body), self.name), self.name)
         if not told["top_logprobs"] or not told["top_logprobs"][0]:
             raise EngineError("no log-probabilities", f"{self.name}: its answer holds no log-probabilities.")
         place = told["top_logprobs"][0]
-        return candidates(place, len(place) if n < 0 else n)
+        return top_tokens(place, len(place) if n < 0 else n)
 
-    def _prompt_scores(self, prompt: Prompt, n: int) -> tuple[tuple[PromptToken, ...], Candidates]:
+    def _prompt_scores(self, prompt: Prompt, n: int) -> tuple[tuple[PromptToken, ...], TopTokens]:
         kind = self.capabilities.prompt_scores
         if kind == "none":
             raise EngineError("no log-probabilities", f"{self.name}: it does not score the tokens of a prompt.")
         body = {**self._body(prompt, n), "max_tokens": 1, "temperature": 0.0}
         if kind == "by id":
             choice = choice_of(self.client.post("completions", {**body, "prompt_logprobs": n}), self.name)
-            following = candidates(log_probs_of(choice, self.name)["top_logprobs"][0], n)
+            following = top_tokens(log_probs_of(choice, self.name)["top_logprobs"][0], n)
             return with_ids(choice.get("prompt_logprobs"), self.name), following
         choice = choice_of(self.client.post("completions", {**body, "echo": True}), self.name)
         told = log_probs_of(choice, self.name)

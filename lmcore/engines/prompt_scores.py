@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmcore.engines.candidates import Candidate, Candidates, candidates
 from lmcore.engines.errors import EngineError
+from lmcore.engines.top_tokens import TopToken, TopTokens, top_tokens
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PromptToken:
     token_id: int | None
     log_prob: float | None
     rank: int | None
-    foreseen: Candidates | None
+    foreseen: TopTokens | None
 
 
 def with_ids(given: Any, engine: str) -> tuple[PromptToken, ...]:
@@ -45,14 +45,14 @@ def _with_id(place: Mapping[str, Mapping[str, Any]] | None) -> PromptToken:
     if place is None:
         return PromptToken("", None, None, None, None)
     found = [
-        Candidate(float(told["logprob"]), int(told["rank"]), int(token_id), str(told.get("decoded_token") or ""))
+        TopToken(float(told["logprob"]), int(told["rank"]), int(token_id), str(told.get("decoded_token") or ""))
         for token_id, told in place.items()
     ]
     own = found[0]
     ranked = sorted(found, key=lambda each: each.rank)
     # The token's own stands beside the most probable ones when it is none of them.
     best = [each for number, each in enumerate(ranked, start=1) if each.rank == number]
-    foreseen = Candidates(
+    foreseen = TopTokens(
         tuple(each.log_prob for each in best),
         tuple(each.token_id for each in best),
         tuple(each.text for each in best),
@@ -71,7 +71,7 @@ def in_order(told: Mapping[str, Sequence[Any]], count: int, n: int) -> tuple[Pro
     """
     found = []
     for name, log_prob, place in _rows(told, count):
-        foreseen = None if place is None else candidates(place, n, name)
+        foreseen = None if place is None else top_tokens(place, n, name)
         found.append(PromptToken(name, None, log_prob, _rank(foreseen, name), foreseen))
     return tuple(found)
 
@@ -83,15 +83,15 @@ def one_place_late(told: Mapping[str, Sequence[Any]], count: int, n: int) -> tup
     place before, when the token is among the most probable there.
     """
     found: list[PromptToken] = []
-    before: Candidates | None = None
+    before: TopTokens | None = None
     for name, _log_prob, place in _rows(told, count):
         own = _own(before, name)
         found.append(PromptToken(name, None, own.log_prob if own else None, own.rank if own else None, before))
-        before = None if place is None else candidates(place, n, name)
+        before = None if place is None else top_tokens(place, n, name)
     return tuple(found)
 
 
-def _own(before: Candidates | None, name: str) -> Candidate | None:
+def _own(before: TopTokens | None, name: str) -> TopToken | None:
     """The token among those foreseen; None where its text may stand for another one, too."""
     if before is None or before.merged or not name:
         return None
@@ -103,5 +103,5 @@ def _rows(told: Mapping[str, Sequence[Any]], count: int) -> list[tuple[Any, Any,
     return list(zip(*(told[name][:count] for name in names), strict=True))
 
 
-def _rank(foreseen: Candidates | None, name: str) -> int | None:
+def _rank(foreseen: TopTokens | None, name: str) -> int | None:
     return None if foreseen is None else foreseen.rank_of(name)

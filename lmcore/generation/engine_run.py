@@ -7,14 +7,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-from lmcore.engines.candidates import Candidate, Candidates
+from lmcore.engines.drawing import DrawnToken, Sampler
 from lmcore.engines.engine import Engine
 from lmcore.engines.errors import EngineError
-from lmcore.engines.pieces import Piece, Sampler
+from lmcore.engines.top_tokens import TopToken, TopTokens
 from lmcore.generation.text_run import Take, TextRun
 from lmcore.generation.text_tree import TextNode, TextTree
 
-_NONE = Candidates((), (), (), 0)
+_NONE = TopTokens((), (), (), 0)
 
 
 @dataclass(eq=False, slots=True)
@@ -27,7 +27,7 @@ class ServedNode(TextNode):
     """
 
     settings: Sampler | None = None
-    among: Candidates = _NONE
+    among: TopTokens = _NONE
 
     @property
     def text(self) -> str:
@@ -35,9 +35,11 @@ class ServedNode(TextNode):
         return self.token.decode("utf-8", "surrogatepass")
 
     @property
-    def piece(self) -> Piece | None:
+    def drawn(self) -> DrawnToken | None:
         """The token as the server told it; None for the root."""
-        return None if self.parent is None else Piece(self.text, self.token_id, self.log_prob, self.among)
+        return None if self.parent is None else DrawnToken(self.text, self.token_id, self.log_prob, self.among)
+
+    piece = drawn  # as older snippets name it
 
 
 class EngineRun(TextRun[ServedNode]):
@@ -74,11 +76,11 @@ class EngineRun(TextRun[ServedNode]):
         """Return what was generated up to a node."""
         return "".join(step.text for step in node.path())
 
-    def can_take(self, candidate: Candidate) -> bool:
+    def can_take(self, candidate: TopToken) -> bool:
         """Whether the text can go on from a candidate: its id, or else its text, must be known."""
         return candidate.token_id is not None if self.by_ids else bool(candidate.text)
 
-    def take(self, parent: ServedNode, candidate: Candidate, among: Candidates) -> None:
+    def take(self, parent: ServedNode, candidate: TopToken, among: TopTokens) -> None:
         """Put a candidate after a node and go on from it, or go to it where it is there already.
 
         Raises:
@@ -94,7 +96,7 @@ class EngineRun(TextRun[ServedNode]):
         text = candidate.text
         if not text and candidate.token_id is not None:
             text = self.engine.texts([candidate.token_id])[0]
-        self._put(_node(parent, Piece(text, candidate.token_id, candidate.log_prob, among), None))
+        self._put(_node(parent, DrawnToken(text, candidate.token_id, candidate.log_prob, among), None))
 
     def _ask(self, take: Take[ServedNode], until: float, stopping: threading.Event) -> Callable[[], bool]:
         self._check()
@@ -114,8 +116,8 @@ class EngineRun(TextRun[ServedNode]):
             return lambda: stream.result() == asked
 
         def draw() -> bool:
-            pieces = engine.draw(prompt, sampler, n)
-            return bool(pieces) and all(map(got, pieces))
+            drawn = engine.draw(prompt, sampler, n)
+            return bool(drawn) and all(map(got, drawn))
 
         return draw
 
@@ -152,26 +154,26 @@ class EngineRun(TextRun[ServedNode]):
         return max(length - len(prompt), 1) if length else self.max_new_tokens
 
 
-def _node(parent: ServedNode, piece: Piece, sampler: Sampler | None) -> ServedNode:
+def _node(parent: ServedNode, token: DrawnToken, sampler: Sampler | None) -> ServedNode:
     return ServedNode(
         parent,
-        piece.token_id,
-        piece.text.encode("utf-8", "surrogatepass"),
+        token.token_id,
+        token.text.encode("utf-8", "surrogatepass"),
         settings=sampler,
         by_hand=sampler is None,
-        log_prob=piece.log_prob,
-        rank=piece.rank,
-        among=piece.among,
+        log_prob=token.log_prob,
+        rank=token.rank,
+        among=token.among,
     )
 
 
-def _one_after_another(place: ServedNode, sampler: Sampler, take: Take[ServedNode]) -> Callable[[Piece], bool]:
+def _one_after_another(place: ServedNode, sampler: Sampler, take: Take[ServedNode]) -> Callable[[DrawnToken], bool]:
     """Return what puts each token that comes after the one before, and says whether it was wanted."""
     last = place
 
-    def got(piece: Piece) -> bool:
+    def got(token: DrawnToken) -> bool:
         nonlocal last
-        placed = take(_node(last, piece, sampler))
+        placed = take(_node(last, token, sampler))
         last = placed or last
         return placed is not None
 

@@ -11,7 +11,7 @@ the product of those numbers.
 """
 
 from lmcore.parameters.compute import ComputeCount, ComputeRow, compute
-from lmcore.parameters.counts import GROUPS, ParameterCount, Row, count, count_model, used_by_a_token
+from lmcore.parameters.counts import GROUPS, ParameterCount, TensorCount, count, count_model, used_by_a_token
 from lmcore.parameters.memory import BYTES_PER_NUMBER, CacheRow, kv_cache_bytes, kv_cache_rows
 from lmcore.parameters.presets import PRESETS
 from lmcore.parameters.published import Part, PublishedConfig
@@ -26,7 +26,7 @@ __all__ = [
     "ParameterCount",
     "Part",
     "PublishedConfig",
-    "Row",
+    "TensorCount",
     "compute",
     "count",
     "count_model",

@@ -17,7 +17,7 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 @dataclass(frozen=True)
-class Row:
+class TensorCount:
     """One kind of tensor, over all layers.
 
     Attributes:
@@ -48,7 +48,7 @@ class Row:
 class ParameterCount:
     """The rows of a model's parameters and the totals that follow from them."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TensorCount, ...]
     tied: bool
 
     @property
@@ -122,12 +122,14 @@ def count(config: ModelConfig, tie_embeddings: bool | None = None) -> ParameterC
     >>> count(config).total, count(config, tie_embeddings=False).total
     (244, 284)
     >>> count(config).rows[1]
-    Row(name='blocks.attn_norm', group='norm', symbols='n_layers * d_model', formula='1 x 4', size=4, \
+    TensorCount(name='blocks.attn_norm', group='norm', symbols='n_layers * d_model', formula='1 x 4', size=4, \
 tied_to=None, shared=False)
     """
     tied = config.tie_embeddings if tie_embeddings is None else tie_embeddings
     rows = tuple(
-        Row(part.name, part.group, *product(part.symbols, config), part.tied_to, tied and part.tied_to is not None)
+        TensorCount(
+            part.name, part.group, *product(part.symbols, config), part.tied_to, tied and part.tied_to is not None
+        )
         for part in parts(config)
     )
     return ParameterCount(rows, tied)

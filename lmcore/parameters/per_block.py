@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from lmcore.config import ModelConfig
 from lmcore.parameters.compute import ComputeRow, compute
-from lmcore.parameters.counts import Row, count
+from lmcore.parameters.counts import TensorCount, count
 from lmcore.parameters.formula import product
 
 
-def block_matrices(config: ModelConfig) -> tuple[Row, ...]:
+def block_matrices(config: ModelConfig) -> tuple[TensorCount, ...]:
     """Return the weight matrices of one block, without biases and norms.
 
     In a model with an encoder beside the decoder it is a block of the decoder.
@@ -18,7 +18,7 @@ def block_matrices(config: ModelConfig) -> tuple[Row, ...]:
     6488064
     """
     return tuple(
-        Row(row.name, row.group, *product(_without_layers(row.symbols), config))
+        TensorCount(row.name, row.group, *product(_without_layers(row.symbols), config))
         for row in count(config).rows
         if row.name.startswith("blocks.") and row.group in ("attention", "mlp") and not row.name.endswith(".bias")
     )

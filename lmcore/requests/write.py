@@ -124,19 +124,19 @@ def write(
     if not len(logits):
         raise ValueError("logits is empty; give those of one position at least.")
     chosen = SERVERS[server]
-    places = list(zip(logits, histories or [History()] * len(logits), strict=True))
-    wanted = [reshape(row, settings, history) for row, history in places]
+    examples = list(zip(logits, histories or [History()] * len(logits), strict=True))
+    wanted = [reshape(row, settings, history) for row, history in examples]
     values = _direct(settings, chosen)
     first = _settings(chosen, values)
     exact = _is_same(settings, first)
-    distances = _distances(first, places, wanted)
+    distances = _distances(first, examples, wanted)
     searched = False
     if not exact and bool((distances > EQUAL).any()):
-        better = _search(chosen, values, places, wanted, float(distances.mean()))
+        better = _search(chosen, values, examples, wanted, float(distances.mean()))
         searched = better != values
         values = better
         first = _settings(chosen, values)
-        distances = _distances(first, places, wanted)
+        distances = _distances(first, examples, wanted)
     return Written(chosen, _body(chosen, values, first), first, exact, distances, searched)
 
 
@@ -208,25 +208,25 @@ def _window(settings: SamplingSettings) -> float:
     return math.inf if settings.penalty_last_n is None else settings.penalty_last_n
 
 
-Place = tuple[Any, History]
+Example = tuple[Any, History]
 
 
-def _distances(settings: SamplingSettings, places: Sequence[Place], wanted: Sequence[Reshaped]) -> Tensor:
+def _distances(settings: SamplingSettings, examples: Sequence[Example], wanted: Sequence[Reshaped]) -> Tensor:
     found = [
         float(total_variation(reshape(row, settings, history).probs, aim.probs))
-        for (row, history), aim in zip(places, wanted, strict=True)
+        for (row, history), aim in zip(examples, wanted, strict=True)
     ]
     return torch.tensor(found, dtype=torch.float64)
 
 
 def _search(
-    server: Server, values: dict[str, Any], places: Sequence[Place], wanted: Sequence[Reshaped], best: float
+    server: Server, values: dict[str, Any], examples: Sequence[Example], wanted: Sequence[Reshaped], best: float
 ) -> dict[str, Any]:
     """Move one knob at a time by ever smaller steps, from two beginnings, to where the mean distance is least."""
 
     def distance(tried: Mapping[str, Any]) -> float:
         try:
-            return float(_distances(_settings(server, tried), places, wanted).mean())
+            return float(_distances(_settings(server, tried), examples, wanted).mean())
         except ValueError:
             return math.inf
 

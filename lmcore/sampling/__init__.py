@@ -16,7 +16,7 @@ Pure functions of logits: nothing here knows of a model or of text.
 """
 
 from lmcore.sampling.candidates import Candidates
-from lmcore.sampling.chain import ONE_CANDIDATE, Reshaped, State, Step, Way, reshape
+from lmcore.sampling.chain import ONE_CANDIDATE, AppliedStage, Reshaped, State, Way, reshape
 from lmcore.sampling.draw import ChiSquare, chi_square, draw, draw_many, draws, new_generator
 from lmcore.sampling.files import StageFile, load_stages
 from lmcore.sampling.presets import ENGINES, PRESETS, Engine, Preset, preset
@@ -49,7 +49,7 @@ __all__ = [
     "Stage",
     "StageFile",
     "State",
-    "Step",
+    "AppliedStage",
     "Way",
     "chi_square",
     "draw",

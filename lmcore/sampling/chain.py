@@ -1,7 +1,7 @@
 """Run the stages one after another and keep what each did: `reshape(logits, settings) -> Reshaped`.
 
     logits [V] -> candidates -> stage -> candidates -> ... -> candidates -> probs [V]
-                      \\__________ Step: before, after, note __________/
+                      \\__________ AppliedStage: before, after, note __________/
 
 A stage of chance splits the way in two, each with its weight; what is drawn from is their mixture. A stage with state
 is given the state of this token, and the result says what the state would be after each possible next one.
@@ -26,7 +26,7 @@ from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.settings import SamplingSettings
 from lmcore.sampling.stage import NOTHING, Context, History, Note, Stage
 
-__all__ = ["ONE_CANDIDATE", "Reshaped", "State", "Step", "Way", "reshape"]
+__all__ = ["ONE_CANDIDATE", "Reshaped", "State", "AppliedStage", "Way", "reshape"]
 
 ONE_CANDIDATE = "1 candidate is left: the seed has no effect"
 State = Mapping[str, Any]
@@ -34,7 +34,7 @@ State = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class AppliedStage:
     """What one stage did. Ids are int64, ascending; probabilities and masses float64.
 
     Attributes:
@@ -96,7 +96,7 @@ class Way:
     """
 
     weight: float
-    steps: tuple[Step, ...]
+    steps: tuple[AppliedStage, ...]
     final: Candidates
 
 
@@ -117,7 +117,7 @@ class Reshaped:
     state: State
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[AppliedStage, ...]:
         """The steps of the first way, one for each active stage, in the order they ran; empty if none was active."""
         return self.ways[0].steps
 
@@ -251,6 +251,6 @@ def _run(
     context = Context(settings, history, start, {step.name: step.before for step in way.steps}, now)
     used = stage.used(settings)
     return [
-        Way(way.weight * weight, (*way.steps, Step(stage.name, used, way.final, tokens, note)), tokens)
+        Way(way.weight * weight, (*way.steps, AppliedStage(stage.name, used, way.final, tokens, note)), tokens)
         for weight, tokens, note in stage.branches(way.final, context)
     ]

@@ -10,7 +10,7 @@ from lmcore.tokenizer.merges import MergeStep
 
 
 @dataclass(frozen=True)
-class Piece:
+class PieceLife:
     """A run of bytes that stood by itself for some steps.
 
     Attributes:
@@ -25,7 +25,7 @@ class Piece:
     died: int | None
 
 
-def piece_lives(first: Sequence[bytes], steps: Sequence[MergeStep]) -> list[Piece]:
+def piece_lives(first: Sequence[bytes], steps: Sequence[MergeStep]) -> list[PieceLife]:
     """Return every piece there ever was, by start and then by birth; after step s those with born <= s < died stand.
 
     At most 2 n - 1 pieces for n to begin with, where the steps themselves hold n pieces each.
@@ -41,7 +41,7 @@ def piece_lives(first: Sequence[bytes], steps: Sequence[MergeStep]) -> list[Piec
     """
     edges = [0, *accumulate(map(len, first))]
     standing = {span: 0 for span in pairwise(edges)}
-    lives: list[Piece] = []
+    lives: list[PieceLife] = []
     before: list[bytes] | None = None
     for number, step in enumerate(steps, start=1):
         if step.pieces is before:  # a merge that this text has no use for
@@ -52,8 +52,8 @@ def piece_lives(first: Sequence[bytes], steps: Sequence[MergeStep]) -> list[Piec
             now.add((start, start + len(piece)))
             start += len(piece)
         for span in standing.keys() - now:
-            lives.append(Piece(*span, standing.pop(span), number))
+            lives.append(PieceLife(*span, standing.pop(span), number))
         for span in now - standing.keys():
             standing[span] = number
-    lives += [Piece(*span, born, None) for span, born in standing.items()]
+    lives += [PieceLife(*span, born, None) for span, born in standing.items()]
     return sorted(lives, key=lambda piece: (piece.start, piece.born))

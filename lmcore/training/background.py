@@ -14,7 +14,7 @@ from lmcore.training.loop import TrainingStep
 from lmcore.worker import State, Tell, Worker
 
 # Trainings that compute at the same time in this process; more wait their turn. A paused one gives its place away.
-PLACES = threading.BoundedSemaphore(2)
+SLOTS = threading.BoundedSemaphore(2)
 _REST = 0.25  # of a step's time is left to others after it, so that a training never holds a core for itself
 
 
@@ -47,7 +47,7 @@ class BackgroundTraining(Worker["_Moment"]):
         steps: called in the thread; returns the iterator of steps, as `lmcore.train` does, and may take its time.
         measure: called in the thread before the first step, after every `measure_every` steps and at the end.
         measure_every: steps between two measurements.
-        places: how many such trainings may compute at the same time.
+        slots: how many such trainings may compute at the same time.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class BackgroundTraining(Worker["_Moment"]):
         steps: Callable[[], Iterator[TrainingStep]],
         measure: Callable[[], Any],
         measure_every: int = 10,
-        places: threading.Semaphore = PLACES,
+        slots: threading.Semaphore = SLOTS,
     ) -> None:
         work = functools.partial(_train, steps, measure, measure_every)
-        super().__init__(work, name="training", places=places, rest=lambda took: _REST * took)
+        super().__init__(work, name="training", slots=slots, rest=lambda took: _REST * took)
 
     @property
     def asked_to_pause(self) -> bool:

@@ -124,10 +124,10 @@ def test_work_that_tells_by_itself_returns_a_result() -> None:
 
 
 def test_pause_gives_the_place_away_and_resume_waits_for_it() -> None:
-    places = threading.Semaphore(1)
+    slots = threading.Semaphore(1)
 
     def begin() -> Worker[int]:
-        return Worker(each_of(lambda: itertools.count()), places=places)
+        return Worker(each_of(lambda: itertools.count()), slots=slots)
 
     first = begin()
     until(lambda: first.items)
@@ -148,7 +148,7 @@ def test_pause_gives_the_place_away_and_resume_waits_for_it() -> None:
     first.stop()  # also while it is paused
     for worker in (first, second):
         assert worker.join(30) and worker.state == "stopped"
-    assert places.acquire(blocking=False) and not places.acquire(blocking=False)  # given back once each
+    assert slots.acquire(blocking=False) and not slots.acquire(blocking=False)  # given back once each
 
 
 @pytest.mark.parametrize("rest", [60.0, lambda took: 60.0])

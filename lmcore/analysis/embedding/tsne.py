@@ -77,7 +77,7 @@ class TsneRun(Worker["tuple[int, np.ndarray]"]):
         if len(points) < FEWEST_POINTS:
             raise ValueError(f"t-SNE needs at least {FEWEST_POINTS} points, got {len(points)}.")
         work = functools.partial(_make_map, points, n_axes, start, seed)
-        super().__init__(work, name="t-SNE", places=_ONE_AT_A_TIME, rest=0.0, keep=1)
+        super().__init__(work, name="t-SNE", slots=_ONE_AT_A_TIME, rest=0.0, keep=1)
 
     @property
     def progress(self) -> TsneProgress:

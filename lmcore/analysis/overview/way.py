@@ -13,7 +13,7 @@ from lmcore.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class WholeWay:
     """The way from the tokens of a window to what the model says after one of them.
 
     Attributes:
@@ -45,7 +45,7 @@ class Way:
     hidden_state: Tensor
 
 
-def follow(model: Model, trace: Trace, position: int, window: range) -> Way:
+def follow(model: Model, trace: Trace, position: int, window: range) -> WholeWay:
     """Read the way to one position's next token off a traced pass over one sequence.
 
     Args:
@@ -67,7 +67,7 @@ def follow(model: Model, trace: Trace, position: int, window: range) -> Way:
     patterns = [trace[f"blocks.{block}.attn.pattern"][:, position] for block in range(model.config.n_layers)]
     weights = torch.stack(patterns)  # [n_layers, n_heads, key]
     lens = list(logit_lens(model, trace, 0, slice(position, position + 1), within_blocks=False))
-    return Way(
+    return WholeWay(
         position=position,
         window=window,
         embedding=trace["token_embedding"][shown],

@@ -11,7 +11,7 @@ from lmcore.checkpoints.families.gemma import local_blocks
 from lmcore.checkpoints.families.llama import ATTENTION_BIAS, NAMES
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.hf_fields import rotation, windows, windows_everywhere
-from lmcore.checkpoints.names import Names, Place
+from lmcore.checkpoints.names import Names, TensorLocation
 
 _TRAINING = ("router_aux_loss_coef", "output_router_logits", "router_jitter_noise")
 
@@ -85,9 +85,9 @@ def _every_second_window(fields: Fields, sized: Mapping[str, Any]) -> dict[str, 
     return windows(fields, sized["n_layers"], kinds)
 
 
-def _gpt_oss_expert(part: str) -> Place:
-    place = Place("mlp.experts.gate_up_proj", transposed=True, endings=("", "_bias"))
-    return replace(place, part=part, of=("gate", "up"), order="in_turn")
+def _gpt_oss_expert(part: str) -> TensorLocation:
+    location = TensorLocation("mlp.experts.gate_up_proj", transposed=True, endings=("", "_bias"))
+    return replace(location, part=part, of=("gate", "up"), order="in_turn")
 
 
 GPT_OSS = Family(
@@ -95,11 +95,11 @@ GPT_OSS = Family(
         NAMES,
         block={
             **NAMES.block,
-            "attn.sinks": Place("self_attn.sinks", endings=("", ""), bare=True),
+            "attn.sinks": TensorLocation("self_attn.sinks", endings=("", ""), bare=True),
             "mlp.router": "mlp.router",
             "mlp.gate": _gpt_oss_expert("gate"),
             "mlp.up": _gpt_oss_expert("up"),
-            "mlp.down": Place("mlp.experts.down_proj", transposed=True, endings=("", "_bias")),
+            "mlp.down": TensorLocation("mlp.experts.down_proj", transposed=True, endings=("", "_bias")),
         },
     ),
     said={

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from lmcore.checkpoints.families.declaration import Family, activation, layers, optional_whole, real, switch, whole
 from lmcore.checkpoints.hf_fields import rotation
-from lmcore.checkpoints.names import Names, Place
+from lmcore.checkpoints.names import Names, TensorLocation
 
 GPT2 = Family(
     names=Names(
         top={"token_embedding": "wte", "position": "wpe", "final_norm": "ln_f", "head": "lm_head"},
         block={
             "attn_norm": "ln_1",
-            "attn.q": Place("attn.c_attn", part="q", of=("q", "k", "v"), transposed=True),
-            "attn.k": Place("attn.c_attn", part="k", of=("q", "k", "v"), transposed=True),
-            "attn.v": Place("attn.c_attn", part="v", of=("q", "k", "v"), transposed=True),
-            "attn.out": Place("attn.c_proj", transposed=True),
+            "attn.q": TensorLocation("attn.c_attn", part="q", of=("q", "k", "v"), transposed=True),
+            "attn.k": TensorLocation("attn.c_attn", part="k", of=("q", "k", "v"), transposed=True),
+            "attn.v": TensorLocation("attn.c_attn", part="v", of=("q", "k", "v"), transposed=True),
+            "attn.out": TensorLocation("attn.c_proj", transposed=True),
             "mlp_norm": "ln_2",
-            "mlp.up": Place("mlp.c_fc", transposed=True),
-            "mlp.down": Place("mlp.c_proj", transposed=True),
+            "mlp.up": TensorLocation("mlp.c_fc", transposed=True),
+            "mlp.down": TensorLocation("mlp.c_proj", transposed=True),
         },
         block_prefix="h.{i}.",
         prefixes=("transformer.",),
@@ -64,13 +64,13 @@ GPT_NEOX = Family(
         top={
             "token_embedding": "embed_in",
             "final_norm": "final_layer_norm",
-            "head": Place("embed_out", or_="lm_head"),
+            "head": TensorLocation("embed_out", or_="lm_head"),
         },
         block={
             "attn_norm": "input_layernorm",
-            "attn.q": Place("attention.query_key_value", part="q", of=("q", "k", "v"), order="by_head"),
-            "attn.k": Place("attention.query_key_value", part="k", of=("q", "k", "v"), order="by_head"),
-            "attn.v": Place("attention.query_key_value", part="v", of=("q", "k", "v"), order="by_head"),
+            "attn.q": TensorLocation("attention.query_key_value", part="q", of=("q", "k", "v"), order="by_head"),
+            "attn.k": TensorLocation("attention.query_key_value", part="k", of=("q", "k", "v"), order="by_head"),
+            "attn.v": TensorLocation("attention.query_key_value", part="v", of=("q", "k", "v"), order="by_head"),
             "attn.out": "attention.dense",
             "mlp_norm": "post_attention_layernorm",
             "mlp.up": "mlp.dense_h_to_4h",

@@ -9,7 +9,7 @@ from typing import Any
 from lmcore.checkpoints.families.declaration import SIZES, Family, real, switch
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.hf_fields import rotation, windows, windows_everywhere
-from lmcore.checkpoints.names import Names, Place
+from lmcore.checkpoints.names import Names, TensorLocation
 
 NAMES = Names(
     top={"token_embedding": "embed_tokens", "final_norm": "norm", "head": "lm_head"},
@@ -120,8 +120,11 @@ PHI3 = Family(
         NAMES,
         block={
             **NAMES.block,
-            **{f"attn.{part}": Place("self_attn.qkv_proj", part=part, of=("q", "k", "v")) for part in "qkv"},
-            **{f"mlp.{part}": Place("mlp.gate_up_proj", part=part, of=("gate", "up")) for part in ("gate", "up")},
+            **{f"attn.{part}": TensorLocation("self_attn.qkv_proj", part=part, of=("q", "k", "v")) for part in "qkv"},
+            **{
+                f"mlp.{part}": TensorLocation("mlp.gate_up_proj", part=part, of=("gate", "up"))
+                for part in ("gate", "up")
+            },
         },
     ),
     said={**SIZES, "norm_eps": real("rms_norm_eps", 1e-5)},

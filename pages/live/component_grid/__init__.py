@@ -13,7 +13,7 @@ _HTML = '<div class="grid" role="group"></div>'
 
 
 @dataclass(frozen=True)
-class Cell:
+class Switch:
     """A switch of the grid.
 
     Attributes:
@@ -30,16 +30,16 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class BlockSwitches:
     """A block: its own switch, whose text is its name, and those of its parts."""
 
     name: str
-    whole: Cell
-    cells: Sequence[Cell]
+    whole: Switch
+    cells: Sequence[Switch]
 
 
 def component_grid(
-    columns: Sequence[str], rows: Sequence[Row], *, key: str, label: str, on_choose: Callable[[str], None]
+    columns: Sequence[str], rows: Sequence[BlockSwitches], *, key: str, label: str, on_choose: Callable[[str], None]
 ) -> None:
     """Show the grid.
 

@@ -13,7 +13,7 @@ _HTML = '<div class="map" role="group"></div>'
 
 
 @dataclass(frozen=True)
-class Node:
+class MapPart:
     """A part of the diagram.
 
     Attributes:
@@ -36,19 +36,19 @@ class BlockMap:
     """One block opened: the residual stream, and the two branches that read it and add to it."""
 
     title: str
-    states: tuple[Node, Node, Node]
-    attention: Sequence[Node]
-    heads: Sequence[Node]
-    mlp: Sequence[Node]
+    states: tuple[MapPart, MapPart, MapPart]
+    attention: Sequence[MapPart]
+    heads: Sequence[MapPart]
+    mlp: Sequence[MapPart]
 
 
 @dataclass(frozen=True)
 class ModelMap:
     """The whole model: what comes before the blocks, the blocks, what comes after; and the chosen block opened."""
 
-    before: Sequence[Node]
-    blocks: Sequence[Node]
-    after: Sequence[Node]
+    before: Sequence[MapPart]
+    blocks: Sequence[MapPart]
+    after: Sequence[MapPart]
     block: BlockMap
 
     def choices(self) -> set[tuple[str, int | str]]:

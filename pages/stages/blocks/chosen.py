@@ -20,7 +20,7 @@ def block_of(name: str) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPosition:
     """A position in a text under a model."""
 
     lm: LanguageModel
@@ -50,7 +50,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Chosen(Place):
+class Chosen(TextPosition):
     """The traced pass and the place in it."""
 
     trace: Trace

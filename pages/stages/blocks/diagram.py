@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lmcore import ModelConfig
 from pages.common.text import _
-from pages.live.model_map import BlockMap, ModelMap, Node
+from pages.live.model_map import BlockMap, MapPart, ModelMap
 
 OF_A_HEAD = ("attention", "query")  # the views that are about one head
 NORMS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
@@ -25,14 +25,14 @@ def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view
     vocabulary = f"[{config.vocab_size}, {config.d_model}]"
     residual, attention, mlp = (("view", name) for name in ("residual", "attention", "mlp"))
     before = [
-        Node("ids", f"[{length}]"),
-        Node("token_embedding", stream, f"E {vocabulary}"),
+        MapPart("ids", f"[{length}]"),
+        MapPart("token_embedding", stream, f"E {vocabulary}"),
     ]
     if config.position_encoding in ("learned", "sinusoidal"):
-        before.append(Node(f"+ {config.position_encoding}", stream, "position_embedding"))
+        before.append(MapPart(f"+ {config.position_encoding}", stream, "position_embedding"))
     after = (
-        Node("final_norm", stream, NORMS[config.norm]),
-        Node(
+        MapPart("final_norm", stream, NORMS[config.norm]),
+        MapPart(
             "head",
             f"[{length}, {config.vocab_size}]",
             f"W = E {vocabulary}" if config.tie_embeddings else f"W {vocabulary}",
@@ -41,26 +41,26 @@ def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view
     opened = BlockMap(
         title,
         states=(
-            Node("resid_pre", stream, choice=residual, selected=view == "residual"),
-            Node("resid_mid", stream, choice=residual, selected=view == "residual"),
-            Node("resid_post", stream, choice=residual, selected=view == "residual"),
+            MapPart("resid_pre", stream, choice=residual, selected=view == "residual"),
+            MapPart("resid_mid", stream, choice=residual, selected=view == "residual"),
+            MapPart("resid_post", stream, choice=residual, selected=view == "residual"),
         ),
         attention=(
-            *((Node("attn_norm", stream, NORMS[config.norm]),) if config.pre_norm else ()),
-            Node("attn", _heads_shape(config, length), _position_note(config), attention, view in OF_A_HEAD),
-            Node("attn.out", stream, f"W_out [{config.d_model}, {config.n_heads * config.d_head}]"),
-            *((Node("attn_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
+            *((MapPart("attn_norm", stream, NORMS[config.norm]),) if config.pre_norm else ()),
+            MapPart("attn", _heads_shape(config, length), _position_note(config), attention, view in OF_A_HEAD),
+            MapPart("attn.out", stream, f"W_out [{config.d_model}, {config.n_heads * config.d_head}]"),
+            *((MapPart("attn_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
         ),
-        heads=[Node(str(index), choice=("head", index), selected=index == head) for index in range(config.n_heads)],
+        heads=[MapPart(str(index), choice=("head", index), selected=index == head) for index in range(config.n_heads)],
         mlp=(
-            *((Node("mlp_norm", stream, NORMS[config.norm]),) if config.pre_norm else ()),
+            *((MapPart("mlp_norm", stream, NORMS[config.norm]),) if config.pre_norm else ()),
             *_router(config, length, view),
-            Node("mlp", _units_shape(config, length), mlp_name(config), mlp, view == "mlp"),
-            Node("mlp.out", stream, f"W_down [{config.d_model}, {config.d_mlp}]"),
-            *((Node("mlp_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
+            MapPart("mlp", _units_shape(config, length), mlp_name(config), mlp, view == "mlp"),
+            MapPart("mlp.out", stream, f"W_down [{config.d_model}, {config.d_mlp}]"),
+            *((MapPart("mlp_post_norm", stream, NORMS[config.norm]),) if config.sandwich_norm else ()),
         ),
     )
-    blocks = [Node(str(index), choice=("layer", index), selected=index == layer) for index in range(config.n_layers)]
+    blocks = [MapPart(str(index), choice=("layer", index), selected=index == layer) for index in range(config.n_layers)]
     return ModelMap(before, blocks, after, opened)
 
 
@@ -124,12 +124,12 @@ def _units_shape(config: ModelConfig, length: int) -> str:
     return str([length, *used, config.d_mlp])
 
 
-def _router(config: ModelConfig, length: int, view: str) -> tuple[Node, ...]:
+def _router(config: ModelConfig, length: int, view: str) -> tuple[MapPart, ...]:
     """Return the router of a mixture of experts, which leads to the view of the experts."""
     if config.n_experts is None:
         return ()
     chosen = _("{n} of {total} experts").format(n=config.n_experts_used, total=config.n_experts)
-    return (Node("router", f"[{length}, {config.n_experts}]", chosen, ("view", "experts"), view == "experts"),)
+    return (MapPart("router", f"[{length}, {config.n_experts}]", chosen, ("view", "experts"), view == "experts"),)
 
 
 def _heads_shape(config: ModelConfig, length: int) -> str:

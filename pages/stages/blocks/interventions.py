@@ -16,9 +16,9 @@ from pages.common.text import _, ngettext, visible
 from pages.figures.blocks import interventions as figures
 from pages.figures.labels import token_labels, vocabulary_label
 from pages.figures.theme import fmt_count
-from pages.live.component_grid import Cell, Row, component_grid
+from pages.live.component_grid import BlockSwitches, Switch, component_grid
 from pages.stages.blocks import switched
-from pages.stages.blocks.chosen import Place
+from pages.stages.blocks.chosen import TextPosition
 
 _SWEEP = "switched.sweep"  # (model, text up to the position) and the reading of every part alone
 _EDITED = "switched.result"  # what was computed last: (model, text, position, interventions) and its distribution
@@ -32,7 +32,7 @@ def show(lm: LanguageModel, found: Encoding) -> None:
     controls, picture = st.columns([2, 3], gap="large")  # the switches are a picture too
     with controls:
         position = widgets.position_picker(label=_("Choose a token: the prediction after it is shown"))
-        place = Place(lm, found, position)
+        place = TextPosition(lm, found, position)
         sweep = _sweep(place)
         st.fragment(_grid, run_every=_REFRESH if sweep is not None and sweep.running else None)(place, chosen)
         if len(found.ids) > 1:
@@ -48,7 +48,7 @@ def show(lm: LanguageModel, found: Encoding) -> None:
     page.snippet(_snippet(place, chosen))
 
 
-def _after(place: Place, chosen: list[str]) -> Tensor:
+def _after(place: TextPosition, chosen: list[str]) -> Tensor:
     key = (place.lm.name, tuple(place.found.ids), place.position, tuple(chosen))
     if st.session_state.get(_EDITED, (None,))[0] != key:
         with st.spinner(_("Running the model with these changes")), session.forward_lock():
@@ -60,12 +60,12 @@ def _after(place: Place, chosen: list[str]) -> Tensor:
 # The grid of switches
 
 
-def _key(place: Place) -> tuple[str, tuple[int, ...]]:
+def _key(place: TextPosition) -> tuple[str, tuple[int, ...]]:
     """Return the model and the text up to the position: what the effects depend on."""
     return place.lm.name, tuple(place.found.ids[: place.position + 1])
 
 
-def _sweep(place: Place) -> Worker[tuple[str, float]] | None:
+def _sweep(place: TextPosition) -> Worker[tuple[str, float]] | None:
     """Return the reading of every part for this place; a small model's starts by itself."""
     key, sweep = st.session_state.get(_SWEEP, (None, None))
     if key == _key(place):
@@ -76,7 +76,7 @@ def _sweep(place: Place) -> Worker[tuple[str, float]] | None:
     return _start(place) if place.lm.name in lmcore.builtin.names() else None
 
 
-def _start(place: Place) -> Worker[tuple[str, float]]:
+def _start(place: TextPosition) -> Worker[tuple[str, float]]:
     lm, ids, position = place.lm, place.found.ids, place.position
     parts = each_component(lm.config)
     sweep = Worker(each_of(lambda: effects_alone(lm, ids, position, parts), session.forward_lock()), total=len(parts))
@@ -86,12 +86,12 @@ def _start(place: Place) -> Worker[tuple[str, float]]:
     return sweep
 
 
-def _measure(place: Place) -> None:
+def _measure(place: TextPosition) -> None:
     _start(place)
     st.session_state[_PRESSED] = True
 
 
-def _grid(place: Place, chosen: list[str]) -> None:
+def _grid(place: TextPosition, chosen: list[str]) -> None:
     """Draw the switches; runs by itself again and again while their effects are measured."""
     # The second condition: a rerun asked for while the grid's own is under way can come to nothing.
     if st.session_state.pop(_PRESSED, False) or st.session_state[switched.KEY] != chosen:
@@ -102,9 +102,9 @@ def _grid(place: Place, chosen: list[str]) -> None:
     most = max(effects.values(), default=0.0) or 1.0
     parts = [*(f"attn.head.{head}" for head in range(config.n_heads)), "attn", "mlp"]
     rows = [
-        Row(
+        BlockSwitches(
             str(block),
-            Cell(f"blocks.{block}", f"blocks.{block}", f"blocks.{block}" in chosen),
+            Switch(f"blocks.{block}", f"blocks.{block}", f"blocks.{block}" in chosen),
             [_cell(f"blocks.{block}.{part}", chosen, effects, most) for part in parts],
         )
         for block in range(config.n_layers)
@@ -143,10 +143,10 @@ def _grid(place: Place, chosen: list[str]) -> None:
         )
 
 
-def _cell(name: str, chosen: list[str], effects: dict[str, float], most: float) -> Cell:
+def _cell(name: str, chosen: list[str], effects: dict[str, float], most: float) -> Switch:
     effect = effects.get(name)
     hint = name if effect is None else f"{name}: {effect:.4f}"
-    return Cell(name, hint, name in chosen, None if effect is None else effect / most)
+    return Switch(name, hint, name in chosen, None if effect is None else effect / most)
 
 
 def _press(intervention: str) -> None:
@@ -219,7 +219,7 @@ def _spoken(intervention: str, found: Encoding) -> str:
     return _("block {block} · {part}").format(block=first, part=part) if part else _("block {n}").format(n=first)
 
 
-def _difference(place: Place, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
+def _difference(place: TextPosition, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
     distance = total_variation(before, after).item()
     left, middle, right = st.columns([3, 2, 2])
     left.metric(
@@ -265,7 +265,7 @@ def _shown(before: Tensor, after: Tensor, count: int) -> list[int]:
     return sorted(ids, key=lambda token: -max(before[token].item(), after[token].item()))
 
 
-def _table(place: Place, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
+def _table(place: TextPosition, chosen: list[str], before: Tensor, after: Tensor, count: int) -> None:
     """Show the most probable tokens and, when something is changed, those that gained and lost most."""
     ids = _shown(before, after, count)
     probs = {_("P before"): before}
@@ -281,11 +281,11 @@ def _table(place: Place, chosen: list[str], before: Tensor, after: Tensor, count
     page.numbers_table(frame, "interventions", dict.fromkeys(probs, "probability"))
 
 
-def _name(place: Place, token: int) -> str:
+def _name(place: TextPosition, token: int) -> str:
     return vocabulary_label(token, place.lm.tokenizer.token_bytes(token))
 
 
-def _snippet(place: Place, chosen: list[str]) -> str:
+def _snippet(place: TextPosition, chosen: list[str]) -> str:
     return (
         "import lmcore.analysis\n"
         f"lm = lmcore.load({place.lm.name!r})\n"

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from lmcore.engines.capabilities import Capabilities
+from lmcore.engines.drawing import Sampler
 from lmcore.engines.engine import Engine
-from lmcore.engines.pieces import Sampler
 from lmcore.generation.engine_run import EngineRun, ServedNode
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
@@ -23,7 +23,7 @@ _RUNS = "generation.engine.runs"  # (engine, its generation, prompt) -> run, the
 CODE = """
 from lmcore.engines.config import configured
 from lmcore.engines.engine import Engine
-from lmcore.engines.pieces import Sampler
+from lmcore.engines.drawing import Sampler
 from lmcore.generation.engine_run import EngineRun
 
 engine = Engine(next(config for config in configured() if config.name == {name!r}))
@@ -34,7 +34,7 @@ run.start()
 run.wait(60)
 print(run.text(run.node))
 for step in run.node.path():
-    print(step.piece.token_id, repr(step.piece.text), step.piece.log_prob, step.piece.rank)
+    print(step.drawn.token_id, repr(step.drawn.text), step.drawn.log_prob, step.drawn.rank)
 engine.close()
 """
 

@@ -8,8 +8,8 @@ import weakref
 
 import streamlit as st
 
-from lmcore.engines.candidates import Candidate, Candidates
 from lmcore.engines.errors import EngineError
+from lmcore.engines.top_tokens import TopToken, TopTokens
 from lmcore.generation.engine_run import EngineRun, ServedNode
 from pages.common import engines
 from pages.common.text import _, in_bits, markdown_literal, readable
@@ -106,7 +106,7 @@ def _candidates(run: EngineRun, selected: ServedNode) -> None:
         )
 
 
-def _take(run: EngineRun, parent: ServedNode, candidate: Candidate, among: Candidates) -> None:
+def _take(run: EngineRun, parent: ServedNode, candidate: TopToken, among: TopTokens) -> None:
     try:
         run.take(parent, candidate, among)
     except EngineError as error:
@@ -114,7 +114,7 @@ def _take(run: EngineRun, parent: ServedNode, candidate: Candidate, among: Candi
     st.session_state[SELECTED] = None
 
 
-def _texts(run: EngineRun, best: tuple[Candidate, ...]) -> list[str]:
+def _texts(run: EngineRun, best: tuple[TopToken, ...]) -> list[str]:
     ids = [each.token_id for each in best if each.token_id is not None]
     try:
         known = dict(zip(ids, run.engine.texts(ids), strict=True))

@@ -12,13 +12,13 @@ from lmcore import Encoding, LanguageModel
 from lmcore.analysis import Normaliser, Scores, score
 from pages.common.session import grammar
 from pages.figures.labels import vocabulary_label
-from pages.stages.blocks.chosen import Place
+from pages.stages.blocks.chosen import TextPosition
 
 _SCORES = "logits.scores"  # what was scored last: (model, text) and its scores
 
 
 @dataclass(frozen=True)
-class Chosen(Place):
+class Chosen(TextPosition):
     """The logits and scores of the text, and two tokens to follow by their ids."""
 
     logits: Tensor

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import streamlit as st
 
-from lmcore.engines.candidates import Candidates
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine, Prompt
 from lmcore.engines.prompt_scores import PromptToken
 from lmcore.engines.tokens import is_part
+from lmcore.engines.top_tokens import TopTokens
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _, in_bits, visible
 from pages.figures.logits import positions as figures
@@ -43,7 +43,7 @@ class Asked:
     """A prompt's scores, and a label for each of its tokens: "" for a part of a character whose bytes are not told."""
 
     tokens: tuple[PromptToken, ...]
-    following: Candidates
+    following: TopTokens
     labels: list[bytes | str]
 
 
@@ -111,7 +111,7 @@ def shown(label: bytes | str, token_id: int | None = None) -> str:
     return visible(label)
 
 
-def candidate_labels(engine: Engine, found: Candidates) -> list[str]:
+def candidate_labels(engine: Engine, found: TopTokens) -> list[str]:
     """Return the text of each candidate to be read, asking for what is not known."""
     ids = [token_id for token_id in found.token_ids if token_id is not None]
     told = engines.ask(engine, ("texts", tuple(ids)), lambda: engine.texts(ids)) if ids else []
@@ -119,7 +119,7 @@ def candidate_labels(engine: Engine, found: Candidates) -> list[str]:
     return [shown(each.text if each.token_id is None else texts[each.token_id]) for each in found.best]
 
 
-def named(labels: list[str], found: Candidates) -> list[str]:
+def named(labels: list[str], found: TopTokens) -> list[str]:
     """Return the labels of candidates with their ids, where there are ids: of a picture that has no column for them."""
     ids = found.token_ids
     return [label if i is None else f"{label} · {i}" for label, i in zip(labels, ids, strict=True)]

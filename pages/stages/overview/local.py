@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.overview.way import Way, follow
+from lmcore.analysis.overview.way import WholeWay, follow
 from lmcore.generation.run import GenerationRun
 from pages.common import conversation, link, page, session
 from pages.common.text import _
@@ -101,7 +101,7 @@ def _chosen(lm: LanguageModel, length: int) -> told.Chosen:
     return told.Chosen(length - 1 if position is None else position, layer, head)
 
 
-def _way(lm: LanguageModel, ids: list[int], position: int) -> tuple[Way, int]:
+def _way(lm: LanguageModel, ids: list[int], position: int) -> tuple[WholeWay, int]:
     """Return the way, followed once for each text and position, and a number that is another one for another way."""
     key = (lm.name, tuple(ids), position)
     last = st.session_state.get(_WAY)

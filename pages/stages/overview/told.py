@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lmcore import LanguageModel
-from lmcore.analysis.overview.way import Way
+from lmcore.analysis.overview.way import WholeWay
 from lmcore.generation.run import GenerationRun
 from lmcore.sampling import new_generator
 from pages.common import link, stages
@@ -60,7 +60,7 @@ def text(lm: LanguageModel, ids: list[int], n_prompt: int, n_added: int, shown: 
     return {"rows": rows, "earlier": shown.start, "later": len(ids) - shown.stop, "length": len(ids)}
 
 
-def way(lm: LanguageModel, found: Way) -> dict[str, Any]:
+def way(lm: LanguageModel, found: WholeWay) -> dict[str, Any]:
     """Return the numbers of the way."""
     optional = {
         "added": found.added,

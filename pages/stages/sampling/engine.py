@@ -12,10 +12,10 @@ import pandas as pd
 import streamlit as st
 
 from lmcore.distribution.partial import Interval, PartialDistribution
-from lmcore.engines.candidates import Candidates
 from lmcore.engines.capabilities import Capabilities
 from lmcore.engines.engine import Engine, Prompt
 from lmcore.engines.partial_sampling import PartialReshaped, reshape_partial
+from lmcore.engines.top_tokens import TopTokens
 from lmcore.sampling import History
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
@@ -45,7 +45,7 @@ engine.close()
 
 
 @dataclass(frozen=True)
-class Place:
+class Beginning:
     """What stands before the token looked at: as it is sent, and as Python."""
 
     prompt: Prompt
@@ -64,13 +64,13 @@ def choose(engine: Engine) -> Source:
     link.stop()
 
 
-def _place(engine: Engine, facts: Capabilities, text: str) -> Place:
+def _place(engine: Engine, facts: Capabilities, text: str) -> Beginning:
     """Let the reader choose a token of the prompt, where the server tells its tokens; the last one to begin with."""
     if facts.tokenizer is None:
-        return Place(text, repr(text))
+        return Beginning(text, repr(text))
     found = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text))
     if len(found.ids) > MAX_DRAWN:
-        return Place(engine.prompt(text), f"engine.prompt({text!r})")
+        return Beginning(engine.prompt(text), f"engine.prompt({text!r})")
     labels = [label or UNKNOWN for label in found.labels]
     count = widgets.token_picker(labels, found.ids, label=_("Choose a token: the distribution after it is shown")) + 1
     prompt = engines.ask(engine, ("beginning", text, count), lambda: engine.beginning(text, count))
@@ -82,10 +82,10 @@ def _place(engine: Engine, facts: Capabilities, text: str) -> Place:
             ).format(name=f"**{engine.name}**")
         )
         link.stop()
-    return Place(prompt, f"engine.beginning({text!r}, {count})")
+    return Beginning(prompt, f"engine.beginning({text!r}, {count})")
 
 
-def _whole(engine: Engine, facts: Capabilities, place: Place) -> Source:
+def _whole(engine: Engine, facts: Capabilities, place: Beginning) -> Source:
     prompt = place.prompt
 
     def ask() -> np.ndarray:
@@ -119,7 +119,7 @@ def _whole(engine: Engine, facts: Capabilities, place: Place) -> Source:
     )
 
 
-def _partial(engine: Engine, facts: Capabilities, place: Place) -> None:
+def _partial(engine: Engine, facts: Capabilities, place: Beginning) -> None:
     prompt = place.prompt
     page.equation(
         r"p_i(T) = \frac{p_i^{1/T}}{\sum_{j \le N} p_j^{1/T} + \sum_{j > N} p_j^{1/T}}, \qquad "
@@ -168,7 +168,7 @@ def _partial(engine: Engine, facts: Capabilities, place: Place) -> None:
 
 
 def _say_what_is_known(
-    engine: Engine, facts: Capabilities, known: PartialDistribution, found: Candidates, asked: int
+    engine: Engine, facts: Capabilities, known: PartialDistribution, found: TopTokens, asked: int
 ) -> None:
     name = f"**{engine.name}**"
     sentence = _("{name} returns the {n} most probable of {size} tokens; at T = 1 the others share {rest}.")
@@ -237,7 +237,7 @@ def _bars(labels: list[str], known: PartialDistribution, result: PartialReshaped
     )
 
 
-def table(labels: list[str], found: Candidates, result: PartialReshaped) -> tuple[pd.DataFrame, str, dict[str, str]]:
+def table(labels: list[str], found: TopTokens, result: PartialReshaped) -> tuple[pd.DataFrame, str, dict[str, str]]:
     """Return one row per token told, the file's name, and the columns' formats."""
     low, high = result.low.tolist(), result.high.tolist()
     frame = pd.DataFrame(

@@ -54,7 +54,7 @@ def show(lm: LanguageModel) -> None:
         rows(
             text,
             start,
-            [Row(title(name), found[name], each.cuts) for name, each in examined.items()],
+            [Split(title(name), found[name], each.cuts) for name, each in examined.items()],
             key="compare.rows",
         )
         st.caption(
@@ -100,7 +100,7 @@ def show(lm: LanguageModel) -> None:
 
 
 @dataclass(frozen=True)
-class Row:
+class Split:
     """One way to split the text: its name, its vocabulary, the cuts, and the note under each token.
 
     `notes` has a note for each token of the cuts; without them it is the id that stands there.
@@ -112,7 +112,7 @@ class Row:
     notes: Sequence[str] = ()
 
 
-def rows(text: str, start: int, ways: Sequence[Row], *, key: str) -> None:
+def rows(text: str, start: int, ways: Sequence[Split], *, key: str) -> None:
     """Draw the rows of chips for the characters from `start` on, as many as are drawn."""
     places = vocabularies.landmarks(text).places
     end = min(start + WINDOW, len(text))

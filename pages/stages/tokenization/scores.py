@@ -56,7 +56,7 @@ def show(name: str, text: str) -> None:
         found.text,
         0,
         [
-            compare.Row(
+            compare.Split(
                 f"ln P {fmt_logit(each.score)} · {fmt_probability(share)}",
                 vocabulary,
                 each.cuts(),

@@ -120,7 +120,7 @@ def _compare(pairs: list[tuple[bytes, bytes]]) -> None:
     compare.rows(
         prompt,
         0,
-        [compare.Row(vocabularies.title(name), found[name], each.cuts) for name, each in examined.items()],
+        [compare.Split(vocabularies.title(name), found[name], each.cuts) for name, each in examined.items()],
         key="train.rows",
     )
     page.numbers_table(compare.comparison_table(prompt, found, examined), "trained-beside", compare.formats())

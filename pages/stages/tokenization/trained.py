@@ -19,7 +19,7 @@ TEXT = "training"  # the name of the text it learns from, as `source.pasted` kee
 MOST_MERGES = 1000
 _SAMPLE_CHARACTERS = 15_000
 _RUN = "tokenization.bpe"
-_PLACES = threading.BoundedSemaphore(2)
+_SLOTS = threading.BoundedSemaphore(2)
 _REFRESH = 0.4  # seconds
 
 
@@ -37,7 +37,7 @@ def training(text: str) -> Worker[LearnedMerge]:
     known = st.session_state.get(_RUN)
     if known is None or known[0] != text:
         merges = each_of(lambda: islice(learn_merges(split_words(text)), MOST_MERGES))
-        run = Worker(merges, name="merges", places=_PLACES, rest=lambda took: took / 4)
+        run = Worker(merges, name="merges", slots=_SLOTS, rest=lambda took: took / 4)
         known = st.session_state[_RUN] = (text, run)
         run.join(1.0)  # most are done at once, and need no progress
     if known[1].running:

@@ -11,10 +11,10 @@ import torch
 import lmcore
 from lmcore.distribution import log_softmax, rank
 from lmcore.engines.agreement import agreement
-from lmcore.engines.candidates import candidates
 from lmcore.engines.config import EngineConfig
+from lmcore.engines.drawing import Sampler
 from lmcore.engines.engine import Engine
-from lmcore.engines.pieces import Sampler
+from lmcore.engines.top_tokens import top_tokens
 from tests.engines.small_server import Behaviour, serving
 
 TEXTS = ["The weather today is", "今天天气", "a😊b 龘"]
@@ -134,20 +134,20 @@ def test_the_whole_vocabulary_is_the_models_distribution(lm):
 
 def test_what_a_server_draws_is_kept_with_what_it_was_among(engine, lm):
     prompt = engine.prompt("The king")
-    pieces = engine.draw(prompt, Sampler(temperature=0.0), 5)
+    drawn = engine.draw(prompt, Sampler(temperature=0.0), 5)
     log_probs = log_softmax(lm(lm.tokenizer.encode("The king").ids)[-1])
-    assert pieces[0].log_prob == pytest.approx(float(log_probs.max()), abs=1e-4)
-    assert pieces[0].rank == 1
-    assert len(pieces[0].among.best) + pieces[0].among.merged == 5
+    assert drawn[0].log_prob == pytest.approx(float(log_probs.max()), abs=1e-4)
+    assert drawn[0].rank == 1
+    assert len(drawn[0].among.best) + drawn[0].among.merged == 5
 
 
 def test_tokens_that_come_in_one_event_have_each_its_own_text(lm):
     with serving(Behaviour(together=3)) as base_url:
-        engine, pieces = Engine(EngineConfig("Tiny", base_url, "tiny")), []
-        engine.stream(engine.prompt("The king"), Sampler(seed=3), 5, 6, lambda piece: not pieces.append(piece)).result()
+        engine, drawn = Engine(EngineConfig("Tiny", base_url, "tiny")), []
+        engine.stream(engine.prompt("The king"), Sampler(seed=3), 5, 6, lambda token: not drawn.append(token)).result()
         engine.close()
-    assert len(pieces) == 6
-    assert [piece.text.encode() for piece in pieces] == [lm.tokenizer.token_bytes(piece.token_id) for piece in pieces]
+    assert len(drawn) == 6
+    assert [token.text.encode() for token in drawn] == [lm.tokenizer.token_bytes(token.token_id) for token in drawn]
 
 
 def test_every_setting_is_sent_so_that_no_default_is_at_work():
@@ -188,7 +188,7 @@ def test_the_beginning_of_a_text_is_what_the_model_saw_up_to_there(engine, lm, t
 
 
 def test_the_candidates_of_a_long_run_are_not_walked_when_garbage_is_collected() -> None:
-    found = candidates({f"token_id:{n}": -float(n) for n in range(20)}, 20)
+    found = top_tokens({f"token_id:{n}": -float(n) for n in range(20)}, 20)
     gc.collect()
     assert not any(gc.is_tracked(column) for column in (found.log_probs, found.token_ids, found.texts))
     assert [(each.rank, each.token_id) for each in found.best] == [(n + 1, n) for n in range(20)]

@@ -11,9 +11,9 @@ import pytest
 import lmcore
 from lmcore.engines import client as client_module
 from lmcore.engines.config import EngineConfig
+from lmcore.engines.drawing import Sampler
 from lmcore.engines.engine import Engine
 from lmcore.engines.errors import EngineError
-from lmcore.engines.pieces import Sampler
 from lmcore.generation.engine_run import EngineRun
 from tests.engines.small_server import KEY, Behaviour, serving
 

@@ -18,9 +18,9 @@ from lmcore.distribution import log_softmax
 from lmcore.engines import client as client_module
 from lmcore.engines.agreement import agreement
 from lmcore.engines.config import EngineConfig
+from lmcore.engines.drawing import Sampler
 from lmcore.engines.engine import Engine
 from lmcore.engines.errors import EngineError
-from lmcore.engines.pieces import Sampler
 from lmcore.generation.engine_run import EngineRun
 from tests.engines import llama_cpp, vllm_cpu
 from tests.engines.servers import KEY, MODEL, Server
@@ -130,8 +130,8 @@ def test_a_generation_goes_on_and_branches(engine):
     first = run.text(run.node)
     assert run.node.depth >= 4 and "Paris" in first
     step = run.node.path()[0]
-    other = next(each for each in step.piece.among.best[1:] if run.can_take(each))
-    run.take(step.parent, other, step.piece.among)
+    other = next(each for each in step.drawn.among.best[1:] if run.can_take(each))
+    run.take(step.parent, other, step.drawn.among)
     run.step()
     assert run.wait(120) and run.error is None
     assert len(run.tree.leaves()) == 2 and run.text(run.node) != first

@@ -8,8 +8,8 @@ import pytest
 
 import lmcore
 from lmcore.engines.config import EngineConfig
+from lmcore.engines.drawing import Sampler
 from lmcore.engines.engine import Engine
-from lmcore.engines.pieces import Sampler
 from lmcore.generation.engine_run import EngineRun
 from tests.engines.small_server import Behaviour, serving
 
@@ -62,8 +62,8 @@ def test_a_node_tells_what_its_piece_told(run):
     run.step()
     assert run.wait(20)
     node, lm = run.node, lmcore.load("small-world")
-    assert (node.piece.text, node.piece.rank, node.piece.log_prob) == (node.text, node.rank, node.log_prob)
-    assert node.settings == Sampler(seed=3) and node.depth == 1 and run.tree.root.piece is None
+    assert (node.drawn.text, node.drawn.rank, node.drawn.log_prob) == (node.text, node.rank, node.log_prob)
+    assert node.settings == Sampler(seed=3) and node.depth == 1 and run.tree.root.drawn is None
     if node.token_id is not None:
         assert node.token == lm.tokenizer.token_bytes(node.token_id)
 

@@ -1,4 +1,4 @@
-"""Training in the background: its states, its places, and that the same settings give the same numbers."""
+"""Training in the background: its states, its slots, and that the same settings give the same numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def training(steps: Callable[[], Iterator[TrainingStep]] = endless, **options) -> BackgroundTraining:
-    options = {"measure": lambda: None, "places": threading.Semaphore(1), **options}
+    options = {"measure": lambda: None, "slots": threading.Semaphore(1), **options}
     return BackgroundTraining(steps, **options)
 
 
@@ -76,10 +76,10 @@ def test_stop_ends_a_paused_training():
 
 
 def test_a_second_training_waits_for_a_place_and_gets_that_of_a_paused_one():
-    places = threading.Semaphore(1)
-    first = training(places=places)
+    slots = threading.Semaphore(1)
+    first = training(slots=slots)
     until(lambda: first.progress.state == "running")
-    second = training(places=places)
+    second = training(slots=slots)
     time.sleep(0.1)
     assert second.progress.state == "waiting" and n_steps(second) == 0
     first.pause()
@@ -91,15 +91,15 @@ def test_a_second_training_waits_for_a_place_and_gets_that_of_a_paused_one():
     first.stop()
     for run in (first, second):
         run.join(30)
-    assert places.acquire(blocking=False) and not places.acquire(blocking=False)  # each place was given back once
+    assert slots.acquire(blocking=False) and not slots.acquire(blocking=False)  # each slot was given back once
 
 
 def test_stopped_while_waiting():
-    places = threading.Semaphore(0)
-    run = training(places=places)
+    slots = threading.Semaphore(0)
+    run = training(slots=slots)
     run.stop()
     run.join(30)
-    assert run.progress.state == "stopped" and not places.acquire(blocking=False)
+    assert run.progress.state == "stopped" and not slots.acquire(blocking=False)
 
 
 def test_a_training_nobody_refers_to_ends():
@@ -117,12 +117,12 @@ def test_a_failure_is_told():
         raise ValueError("steps must be a whole number")
         yield
 
-    places = threading.Semaphore(1)
-    run = training(broken, places=places)
+    slots = threading.Semaphore(1)
+    run = training(broken, slots=slots)
     run.join(30)
     assert run.progress.state == "failed"
     assert str(run.progress.error) == "steps must be a whole number"
-    assert places.acquire(blocking=False)
+    assert slots.acquire(blocking=False)
 
 
 def test_measured_before_every_n_steps_and_at_the_end():

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lmcore.engines.candidates import Candidates, candidates, id_of, log_probs_of
+from lmcore.engines.top_tokens import TopTokens, id_of, log_probs_of, top_tokens
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Sampler:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DrawnToken:
     """One token that a server drew.
 
     Attributes:
@@ -60,7 +60,7 @@ class Piece:
     text: str
     token_id: int | None
     log_prob: float | None
-    among: Candidates
+    among: TopTokens
 
     @property
     def rank(self) -> int | None:
@@ -68,7 +68,7 @@ class Piece:
         return self.among.rank_of(self.text, self.token_id)
 
 
-def piece_of(choice: Mapping[str, Any], n: int, engine: str) -> list[Piece]:
+def drawn_tokens(choice: Mapping[str, Any], n: int, engine: str) -> list[DrawnToken]:
     """Return the tokens of a completion, or of one event of a stream.
 
     The text of several tokens that make one character comes with the last of them.
@@ -83,6 +83,6 @@ def piece_of(choice: Mapping[str, Any], n: int, engine: str) -> list[Piece]:
     if "".join(whole) != text:  # by ids, or a character in several tokens
         whole = ["" for _name in names[:-1]] + [text] if names else []
     return [
-        Piece(part, id_of(name), log_prob, candidates(place or {}, n, name))
+        DrawnToken(part, id_of(name), log_prob, top_tokens(place or {}, n, name))
         for part, name, log_prob, place in zip(whole, names, told["token_logprobs"], told["top_logprobs"], strict=True)
     ]

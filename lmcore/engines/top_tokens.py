@@ -18,7 +18,7 @@ _BY_ID = "token_id:"  # how vLLM names a token by its id, when asked to
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TopToken:
     """One token that may follow.
 
     Attributes:
@@ -40,7 +40,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class TopTokens:
     """The most probable tokens after a text, the most probable first.
 
     Kept as columns: those of all tokens of all runs stay in memory, and Python's garbage collector stops the whole
@@ -49,7 +49,7 @@ class Candidates:
     Attributes:
         log_probs: the natural logarithms of their probabilities.
         token_ids: their ids; None where the server names tokens by their text alone.
-        texts: their texts, see `Candidate`.
+        texts: their texts, see `TopToken`.
         asked: how many were asked for.
         merged: how many of these are missing because another one of the same text stands in their place.
         impossible: how many of these are left out because they cannot be drawn; then no token that is not told can.
@@ -66,9 +66,9 @@ class Candidates:
         return len(self.log_probs)
 
     @property
-    def best(self) -> tuple[Candidate, ...]:
+    def best(self) -> tuple[TopToken, ...]:
         """The tokens, one by one."""
-        return tuple(map(Candidate, self.log_probs, range(1, len(self) + 1), self.token_ids, self.texts))
+        return tuple(map(TopToken, self.log_probs, range(1, len(self) + 1), self.token_ids, self.texts))
 
     def rank_of(self, text: str, token_id: int | None = None) -> int | None:
         """Return the rank of a token, named by its id or else by its text; None when it is none of these."""
@@ -93,7 +93,7 @@ class Candidates:
         return PartialDistribution(torch.tensor(self.log_probs, dtype=torch.float64), size)
 
 
-def candidates(given: Mapping[str, float], asked: int, drawn: str | None = None) -> Candidates:
+def top_tokens(given: Mapping[str, float], asked: int, drawn: str | None = None) -> TopTokens:
     """Read the tokens of one place as the OpenAI completions interface gives them: name -> log-probability.
 
     A token named by its text hides others with the same text: bytes that are no whole characters are often all "".
@@ -104,10 +104,10 @@ def candidates(given: Mapping[str, float], asked: int, drawn: str | None = None)
         asked: how many most probable ones were asked for; the token that came may stand beside them.
         drawn: the name of the token that came, where it need not be one of those.
 
-    >>> found = candidates({"token_id:7": -0.5, "token_id:3": -2.0}, asked=1)
+    >>> found = top_tokens({"token_id:7": -0.5, "token_id:3": -2.0}, asked=1)
     >>> [(each.token_id, each.rank) for each in found.best], found.merged
     ([(7, 1)], 0)
-    >>> candidates({" a": -0.5, "": -2.0}, asked=5).merged
+    >>> top_tokens({" a": -0.5, "": -2.0}, asked=5).merged
     3
     """
     names = sorted(given, key=given.__getitem__, reverse=True)
@@ -118,7 +118,7 @@ def candidates(given: Mapping[str, float], asked: int, drawn: str | None = None)
     merged = max(asked - len(names), 0) if by_text else 0
     told = len(names)
     names = [name for name in names if given[name] > -math.inf]
-    return Candidates(
+    return TopTokens(
         tuple(float(given[name]) for name in names),
         tuple(None if by_text else int(name.removeprefix(_BY_ID)) for name in names),
         tuple(name if by_text else "" for name in names),
