@@ -25,6 +25,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.common import former_names
 from pages.common.escape import whole_characters
 from pages.live.link import show_in_address
 
@@ -66,17 +67,20 @@ def take_address() -> None:
 
 def suppose(values: Mapping[str, str | None]) -> None:
     """Give parameters that the next `remember` of each reads in place of the address's; None is the default."""
-    st.session_state[_SUPPOSED] = dict(values)
+    st.session_state[_SUPPOSED] = {former_names.key_today(key): value for key, value in values.items()}
 
 
 def text_given(key: str) -> str | None:
     """Return the text that the next `remember` of a parameter reads, None when there is none."""
-    return st.session_state.get(_SUPPOSED, {}).get(key, st.query_params.get(key))
+    supposed = st.session_state.get(_SUPPOSED, {})
+    names = (key, *former_names.former_keys(key))
+    in_address = next((st.query_params[name] for name in names if name in st.query_params), None)
+    return former_names.value_today(key, supposed.get(key, in_address))
 
 
 def _read_anew(keys: Iterable[str]) -> None:
     st.session_state[_SUPPOSED] = {}
-    for key in keys:
+    for key in map(former_names.key_today, keys):
         st.session_state.pop(key, None)  # remember() reads it from the address
 
 

@@ -253,9 +253,18 @@ def lines(
 
 def outline_row(figure: Figure, row: int) -> None:
     """Outline a row of a heat map, the figure's last trace."""
-    width = len(figure.data[-1].z[row])
-    line = {"color": OUTLINE, "width": 2}
-    figure.add_shape(type="rect", x0=-0.5, x1=width - 0.5, y0=row - 0.5, y1=row + 0.5, line=line)
+    outline_cells(figure, (row, row), (0, len(figure.data[-1].z[row]) - 1))
+
+
+def outline_column(figure: Figure, column: int) -> None:
+    """Outline a column of a heat map, the figure's last trace."""
+    outline_cells(figure, (0, len(figure.data[-1].z) - 1), (column, column))
+
+
+def outline_cells(figure: Figure, rows: tuple[int, int], columns: tuple[int, int]) -> None:
+    """Outline a rectangle of a heat map's cells, from the first row and column to the last of each, with them."""
+    sides = {"x0": columns[0] - 0.5, "x1": columns[1] + 0.5, "y0": rows[0] - 0.5, "y1": rows[1] + 0.5}
+    figure.add_shape(type="rect", **sides, line={"color": OUTLINE, "width": 2})
 
 
 def write_in_cells(figure: Figure, texts: Sequence[Sequence[str]]) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from lmcore.sampling.registry import all_fields
+from pages.common.former_names import key_today, value_today
 
 _PAGES = Path(__file__).parent.parent
 _SHARED = ("common", "live/sampling_lab")  # whose values stand in the address of more than one page
@@ -23,6 +24,8 @@ def unknown(page: str, name: str, value: object) -> bool:
     """
     if name in all_fields():
         return False
+    name = key_today(name)
+    value = value_today(name, value) if isinstance(value, str) else value
     known = _said_in(f"stages/{page}")
     return name not in known | _said_in(*_SHARED) or (name.endswith(_VIEW) and value not in known)
 

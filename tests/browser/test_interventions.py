@@ -10,7 +10,7 @@ from tests.browser.conftest import OpenPage, settle
 
 
 def test_a_head_is_switched_off_in_the_grid_and_back_on_at_its_chip(open_page: OpenPage) -> None:
-    page = open_page("/blocks?prompt=The+king&blocks.view=switched")
+    page = open_page("/blocks?prompt=The+king&blocks.view=interventions")
     cells = page.locator(".grid .cell")
     expect(cells).to_have_count(4 * (4 + 2))
     expect(cells.first).to_have_attribute("title", re.compile(r"^blocks\.0\.attn\.head\.0: 0\.\d{4}$"))
@@ -18,13 +18,13 @@ def test_a_head_is_switched_off_in_the_grid_and_back_on_at_its_chip(open_page: O
     mlp.click()
     settle(page)
     expect(mlp).to_have_attribute("aria-pressed", "true")
-    expect(page).to_have_url(re.compile(r"switched=blocks\.0\.mlp"))
+    expect(page).to_have_url(re.compile(r"interventions=blocks\.0\.mlp"))
     distance = page.get_by_test_id("stMetricValue").first
     expect(distance).not_to_have_text("0.0000")
 
     page.locator(".grid .whole").nth(3).press("Enter")  # a block, by keyboard
     settle(page)
-    expect(page).to_have_url(re.compile(r"switched=blocks\.0\.mlp%2Cblocks\.3"))
+    expect(page).to_have_url(re.compile(r"interventions=blocks\.0\.mlp%2Cblocks\.3"))
 
     page.get_by_role("button", name="block 0 · MLP ✕").click()
     settle(page)

@@ -18,7 +18,10 @@ VIEWS = {
         "position.view",
         ("order", "length", "distance", "compare", "sinusoidal", "learned", "rope", "scaling", "alibi", "relative"),
     ),
-    "blocks": ("blocks.view", ("attention", "query", "residual", "mlp", "switched", "experts", "context", "tensors")),
+    "blocks": (
+        "blocks.view",
+        ("attention", "query", "residual", "mlp", "interventions", "experts", "context", "tensors"),
+    ),
     "logits": ("logits.view", ("next", "text", "several", "dot", "lens", "parts")),
     "sampling": ("source", ("model", "generation", "own", "worked")),
     "generation": ("generation.view", ("write", "search", "trap", "many", "cache")),

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lmcore.sampling.presets.declaration import Preset, Refused, settings_names
 from lmcore.sampling.presets.exllama import EXLLAMAV2, EXLLAMAV3, TABBYAPI
 from lmcore.sampling.presets.hosted import OPENAI
 from lmcore.sampling.presets.llama import KOBOLDCPP, LLAMA_CPP, OLLAMA, OLLAMA_GO, OLLAMA_V1
-from lmcore.sampling.presets.preset import Preset, Refused, settings_names
 from lmcore.sampling.presets.python_engines import SGLANG, SGLANG_PYTORCH, TGI, TRANSFORMERS, VLLM, WEBUI
 from lmcore.sampling.settings import SamplingSettings
 

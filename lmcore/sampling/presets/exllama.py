@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmcore.sampling.presets.preset import Preset, at_most_zero, outside_zero_one
+from lmcore.sampling.presets.declaration import Preset, at_most_zero, outside_zero_one
 from lmcore.sampling.rules import Rules
 
 __all__ = ["EXLLAMAV2", "EXLLAMAV3", "TABBYAPI"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmcore.sampling.presets.preset import Preset
+from lmcore.sampling.presets.declaration import Preset
 from lmcore.sampling.rules import Rules
 from lmcore.sampling.stage import Range
 

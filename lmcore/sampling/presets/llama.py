@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lmcore.sampling.presets.preset import Preset, at_least_one, at_most_zero, within_zero_one
+from lmcore.sampling.presets.declaration import Preset, at_least_one, at_most_zero, within_zero_one
 from lmcore.sampling.rules import Rules
 from lmcore.sampling.stage import Range
 

@@ -39,14 +39,7 @@ def pattern(weights: ArrayLike, tokens: Sequence[str], query: int, titles: tuple
             axis.update(tickvals=axis.tickvals[::2], ticktext=axis.ticktext[::2])
     titled(figure, titles[0], titles[1], titles[2])
     figure.add_shape(**_future(n))
-    figure.add_shape(
-        type="rect",
-        x0=-0.5,
-        x1=query + 0.5,
-        y0=query - 0.5,
-        y1=query + 0.5,
-        line={"color": theme.OUTLINE, "width": 2},
-    )
+    theme.outline_cells(figure, (query, query), (0, query))
     return figure
 
 

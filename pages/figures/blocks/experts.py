@@ -23,14 +23,7 @@ def routing(weights: ArrayLike, tokens: Sequence[str], position: int, titles: tu
     """
     experts = list(map(str, range(len(np.asarray(weights)))))
     figure = theme.heatmap(weights, experts, tokens, kind="probability")
-    figure.add_shape(
-        type="rect",
-        x0=position - 0.5,
-        x1=position + 0.5,
-        y0=-0.5,
-        y1=len(experts) - 0.5,
-        line={"color": theme.OUTLINE, "width": 2},
-    )
+    theme.outline_column(figure, position)
     return titled(figure, titles[0], titles[1], titles[2])
 
 
@@ -45,14 +38,7 @@ def loads(shares: ArrayLike, block: int, titles: tuple[str, str, str]) -> Figure
     n_blocks, n_experts = np.shape(shares)
     rows, columns = list(map(str, range(n_blocks))), list(map(str, range(n_experts)))
     figure = theme.heatmap(shares, rows, columns, kind="probability", limit=float(np.max(shares)))
-    figure.add_shape(
-        type="rect",
-        x0=-0.5,
-        x1=n_experts - 0.5,
-        y0=block - 0.5,
-        y1=block + 0.5,
-        line={"color": theme.OUTLINE, "width": 2},
-    )
+    theme.outline_row(figure, block)
     titled(figure, titles[0], titles[1], titles[2])
     figure.update_xaxes(title_text=f"<br>{titles[1]}")  # one line lower: it would meet the short numbers
     return figure

@@ -37,14 +37,7 @@ def stream(
         limit: the end of the scale of one that cannot; the largest value when left out.
     """
     figure = theme.heatmap(values, names, tokens, kind="signed" if signed else "amount", limit=1.0 if signed else limit)
-    figure.add_shape(
-        type="rect",
-        x0=position - 0.5,
-        x1=position + 0.5,
-        y0=-0.5,
-        y1=len(names) - 0.5,
-        line={"color": theme.OUTLINE, "width": 2},
-    )
+    theme.outline_column(figure, position)
     return titled(figure, "", titles[0], titles[1])
 
 

@@ -32,14 +32,7 @@ def table(values: ArrayLike, *, chosen: int | None, row_title: str, column_title
     figure.update_xaxes(tickmode="auto", nticks=12)  # the labels are the indices
     figure.update_yaxes(tickmode="auto", nticks=12)
     if chosen is not None:
-        figure.add_shape(
-            type="rect",
-            x0=-0.5,
-            x1=values.shape[1] - 0.5,
-            y0=chosen - 0.5,
-            y1=chosen + 0.5,
-            line={"color": theme.OUTLINE, "width": 2},
-        )
+        theme.outline_row(figure, chosen)
     return figure
 
 

@@ -17,18 +17,18 @@ from pages.figures.blocks import interventions as figures
 from pages.figures.labels import token_labels, vocabulary_label
 from pages.figures.theme import fmt_count
 from pages.live.component_grid import BlockSwitches, Switch, component_grid
-from pages.stages.blocks import switched
+from pages.stages.blocks import intervention_list
 from pages.stages.blocks.chosen import TextPosition
 
-_SWEEP = "switched.sweep"  # (model, text up to the position) and the reading of every part alone
-_EDITED = "switched.result"  # what was computed last: (model, text, position, interventions) and its distribution
-_PRESSED = "switched.pressed"  # a switch of the grid was pressed: the whole page is to run, not the grid alone
+_SWEEP = "interventions.sweep"  # (model, text up to the position) and the reading of every part alone
+_EDITED = "interventions.result"  # what was computed last: (model, text, position, interventions) and its distribution
+_PRESSED = "interventions.pressed"  # a switch of the grid was pressed: the whole page is to run, not the grid alone
 _REFRESH = 1.0  # seconds between two looks at the sweep
 
 
 def show(lm: LanguageModel, found: Encoding) -> None:
     """Draw the view."""
-    chosen = switched.current(lm.config, len(found.ids))
+    chosen = intervention_list.current(lm.config, len(found.ids))
     controls, picture = st.columns([2, 3], gap="large")  # the switches are a picture too
     with controls:
         position = widgets.position_picker(label=_("Choose a token: the prediction after it is shown"))
@@ -37,10 +37,10 @@ def show(lm: LanguageModel, found: Encoding) -> None:
         st.fragment(_grid, run_every=_REFRESH if sweep is not None and sweep.running else None)(place, chosen)
         if len(found.ids) > 1:
             _swap(found)
-        count = widgets.slider("switched.n", _("Tokens shown"), 3, 20, 6)
+        count = widgets.slider("interventions.n", _("Tokens shown"), 3, 20, 6)
     with picture:
         _chips(chosen, found)
-        switched.say_dropped()
+        intervention_list.say_dropped()
         before = softmax(session.logits()[position])
         after = _after(place, chosen) if chosen else before
         _difference(place, chosen, before, after, count)
@@ -94,7 +94,7 @@ def _measure(place: TextPosition) -> None:
 def _grid(place: TextPosition, chosen: list[str]) -> None:
     """Draw the switches; runs by itself again and again while their effects are measured."""
     # The second condition: a rerun asked for while the grid's own is under way can come to nothing.
-    if st.session_state.pop(_PRESSED, False) or st.session_state[switched.KEY] != chosen:
+    if st.session_state.pop(_PRESSED, False) or st.session_state[intervention_list.KEY] != chosen:
         st.rerun()
     config = place.lm.config
     key, sweep = st.session_state.get(_SWEEP, (None, None))
@@ -115,7 +115,7 @@ def _grid(place: TextPosition, chosen: list[str]) -> None:
     component_grid(
         [*map(str, range(config.n_heads)), "attn", "mlp"],
         rows,
-        key="switched.grid",
+        key="interventions.grid",
         label=_("Switches: one row for each block; one column for each head, then the attention and the MLP"),
         on_choose=_press,
     )
@@ -123,7 +123,7 @@ def _grid(place: TextPosition, chosen: list[str]) -> None:
         if place.lm.name not in lmcore.builtin.names():
             st.button(
                 _("Measure each of the {n}").format(n=len(each_component(config))),
-                key="switched.measure",
+                key="interventions.measure",
                 on_click=_measure,
                 args=(place,),
                 width="stretch",
@@ -131,7 +131,7 @@ def _grid(place: TextPosition, chosen: list[str]) -> None:
         return
     if sweep.running:
         st.progress(len(sweep.items) / sweep.total, f"{len(sweep.items)} / {sweep.total}")
-        st.button(_("Stop"), key="switched.stop", on_click=sweep.stop, width="stretch")
+        st.button(_("Stop"), key="interventions.stop", on_click=sweep.stop, width="stretch")
     page.failure(sweep.error)
     if effects:
         strongest = max(effects, key=effects.__getitem__)
@@ -150,7 +150,7 @@ def _cell(name: str, chosen: list[str], effects: dict[str, float], most: float) 
 
 
 def _press(intervention: str) -> None:
-    switched.toggle(intervention)
+    intervention_list.toggle(intervention)
     st.session_state[_PRESSED] = True
 
 
@@ -163,14 +163,14 @@ def _swap(found: Encoding) -> None:
     left, right = st.columns(2)
     with left:
         own = min(found.n_added, places[-1])  # the first token of the text: before it may stand a <bos>
-        first = widgets.select("switched.first", _("Token"), places, own, format_func=labels.__getitem__)
+        first = widgets.select("interventions.first", _("Token"), places, own, format_func=labels.__getitem__)
     with right:
-        second = widgets.select("switched.second", _("and"), places, places[-1], format_func=labels.__getitem__)
+        second = widgets.select("interventions.second", _("and"), places, places[-1], format_func=labels.__getitem__)
     swap = f"swap.{min(first, second)}.{max(first, second)}"
     st.button(
         _("Swap"),
-        key="switched.swap",
-        on_click=switched.toggle,
+        key="interventions.swap",
+        on_click=intervention_list.toggle,
         args=(swap,),
         disabled=first == second,
         width="stretch",
@@ -179,27 +179,27 @@ def _swap(found: Encoding) -> None:
 
 def _chips(chosen: list[str], found: Encoding) -> None:
     """Show every change with a cross to take it back, and the steps back and forth."""
-    with st.container(horizontal=True, vertical_alignment="center", key="switched-chips"):
+    with st.container(horizontal=True, vertical_alignment="center", key="interventions-chips"):
         if not chosen:
             st.markdown(_("Nothing is changed yet. Press a cell of the grid, or swap two tokens."))
         for intervention in chosen:
             st.button(
                 f"{_spoken(intervention, found)} ✕",
-                key=f"switched.chip.{intervention}",
-                on_click=switched.toggle,
+                key=f"interventions.chip.{intervention}",
+                on_click=intervention_list.toggle,
                 args=(intervention,),
                 help=_("Undo: {name}").format(name=intervention),
             )
-    with st.container(horizontal=True, key="switched-steps"):
+    with st.container(horizontal=True, key="interventions-steps"):
         for name, icon, act, possible in (
-            (_("Undo"), ":material/undo:", switched.undo, switched.can_undo()),
-            (_("Redo"), ":material/redo:", switched.redo, switched.can_redo()),
+            (_("Undo"), ":material/undo:", intervention_list.undo, intervention_list.can_undo()),
+            (_("Redo"), ":material/redo:", intervention_list.redo, intervention_list.can_redo()),
         ):
-            st.button(name, key=f"switched.{act.__name__}", icon=icon, on_click=act, disabled=not possible)
+            st.button(name, key=f"interventions.{act.__name__}", icon=icon, on_click=act, disabled=not possible)
         st.button(
             _("Clear all"),
-            key="switched.clear",
-            on_click=switched.change,
+            key="interventions.clear",
+            on_click=intervention_list.change,
             args=([],),
             disabled=not chosen,
             icon=":material/close:",

@@ -14,7 +14,7 @@ from pages.stages.blocks.chosen import Chosen
 from pages.stages.blocks.diagram import OF_A_HEAD, diagram, shape_line
 from pages.stages.embedding import sentences
 
-VIEWS = ("attention", "query", "residual", "mlp", "switched", "experts", "context", "tensors")
+VIEWS = ("attention", "query", "residual", "mlp", "interventions", "experts", "context", "tensors")
 
 
 def choose(key: str, value: int | str) -> None:
@@ -117,10 +117,10 @@ def show() -> None:
     if view == "experts":
         experts.show(lm)
         return
-    if view not in ("switched", "context"):
+    if view not in ("interventions", "context"):
         show_pass(lm, found, view)
         return
-    if view == "switched":
+    if view == "interventions":
         interventions.show(lm, found)
     else:
         st.markdown(

@@ -54,7 +54,7 @@ def reshape_as(name: str, source: Source, settings: SamplingSettings, own_defaul
     if not own_defaults:
         given = {**dict.fromkeys(PRESETS[name].defaults), **given}
     try:
-        chosen = preset(name, **given)  # type: ignore[operator]  # which mypy takes for the module of its name
+        chosen = preset(name, **given)
     except Refused as refused:
         return _("refuses {field} {value}").format(field=refused.field, value=f"{refused.value:g}")
     except ValueError:

@@ -95,7 +95,7 @@ def settings(vocab_size: int) -> SamplingSettings:
     engine = st.session_state["engine"]
     values = _values(vocab_size)
     if engine != engines.OWN and refusal(vocab_size) is None:
-        return preset(engine, **values)  # type: ignore[operator]  # which mypy takes for the module of its name
+        return preset(engine, **values)
     return _own(values)
 
 
@@ -105,7 +105,7 @@ def refusal(vocab_size: int) -> str | None:
     if engine == engines.OWN:
         return None
     try:
-        preset(engine, **_values(vocab_size))  # type: ignore[operator]  # which mypy takes for the module of its name
+        preset(engine, **_values(vocab_size))
     except Refused as refused:
         names = {field.name: stage_titles()[stage.name] for stage in all_stages() for field in stage.fields}
         return _("{engine} refuses {stage} {value}: it takes {allowed}.").format(
@@ -129,7 +129,7 @@ def pinned_settings(vocab_size: int) -> SamplingSettings | None:
     if engine == engines.OWN:
         return _own(values)
     try:
-        return preset(engine, **values)  # type: ignore[operator]  # which mypy takes for the module of its name
+        return preset(engine, **values)
     except ValueError:
         return None
 

@@ -22,7 +22,7 @@ from tests.pages.harness import figures, opener, snippet, told
 
 run = opener("blocks")
 
-VIEWS = ("attention", "query", "residual", "mlp", "switched", "experts", "context", "tensors")
+VIEWS = ("attention", "query", "residual", "mlp", "interventions", "experts", "context", "tensors")
 PROMPT = "The weather today is"
 GROUPED = ModelConfig(
     vocab_size=50,
@@ -238,7 +238,7 @@ OFF = "blocks.1.attn.head.2,blocks.2.mlp,swap.0.2"
 
 
 def test_the_interventions_are_what_an_edited_pass_computes() -> None:
-    app = run(prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
+    app = run(prompt=PROMPT, **{"blocks.view": "interventions", "interventions": OFF})
     assert not app.exception
     lm = lmcore.load("small-world")
     ids = lm.tokenizer.encode(PROMPT).ids
@@ -261,26 +261,26 @@ def test_the_interventions_are_what_an_edited_pass_computes() -> None:
 
 
 def test_interventions_are_taken_back_undone_and_redone() -> None:
-    app = run(prompt=PROMPT, **{"blocks.view": "switched", "switched": OFF})
+    app = run(prompt=PROMPT, **{"blocks.view": "interventions", "interventions": OFF})
     chips = [button.label for button in app.button if "✕" in button.label]
     assert chips == ["block 1 · head 2 ✕", "block 2 · MLP ✕", "swapped 0 ⇄ 2 ✕"]
-    app.button(key="switched.chip.blocks.2.mlp").click().run()
-    assert app.session_state["switched"] == ["blocks.1.attn.head.2", "swap.0.2"]
-    app.button(key="switched.clear").click().run()
-    assert app.session_state["switched"] == [] and app.button(key="switched.clear").disabled
+    app.button(key="interventions.chip.blocks.2.mlp").click().run()
+    assert app.session_state["interventions"] == ["blocks.1.attn.head.2", "swap.0.2"]
+    app.button(key="interventions.clear").click().run()
+    assert app.session_state["interventions"] == [] and app.button(key="interventions.clear").disabled
     assert app.metric[0].value == "0.0000"
-    app.button(key="switched.undo").click().run()
-    app.button(key="switched.undo").click().run()
-    assert app.session_state["switched"] == OFF.split(",") and app.button(key="switched.undo").disabled
-    app.button(key="switched.redo").click().run()
-    assert app.session_state["switched"] == ["blocks.1.attn.head.2", "swap.0.2"]
-    app.button(key="switched.swap").click().run()  # the first and the last token
-    assert app.session_state["switched"][-1] == "swap.0.3" and app.button(key="switched.redo").disabled
+    app.button(key="interventions.undo").click().run()
+    app.button(key="interventions.undo").click().run()
+    assert app.session_state["interventions"] == OFF.split(",") and app.button(key="interventions.undo").disabled
+    app.button(key="interventions.redo").click().run()
+    assert app.session_state["interventions"] == ["blocks.1.attn.head.2", "swap.0.2"]
+    app.button(key="interventions.swap").click().run()  # the first and the last token
+    assert app.session_state["interventions"][-1] == "swap.0.3" and app.button(key="interventions.redo").disabled
 
 
 def test_interventions_that_do_not_exist_are_left_out_and_said() -> None:
-    app = run(prompt="好", **{"blocks.view": "switched", "switched": "blocks.9,<b>,swap.0.2,blocks.0"})
-    assert not app.exception and app.session_state["switched"] == ["blocks.0"]
+    app = run(prompt="好", **{"blocks.view": "interventions", "interventions": "blocks.9,<b>,swap.0.2,blocks.0"})
+    assert not app.exception and app.session_state["interventions"] == ["blocks.0"]
     assert "does not have it: blocks.9 · <b> · swap.0.2" in told(app)
 
 
@@ -297,8 +297,13 @@ def test_there_is_one_bar_a_token_until_something_is_changed() -> None:
     (only,) = figure.data
     assert list(only.x) == [0.5, 0.25, 0.25] and figure.layout.showlegend is False
     for switched, bars in (("", 1), ("blocks.0", 2)):
-        app = run(prompt=PROMPT, **{"blocks.view": "switched", "switched": switched})
+        app = run(prompt=PROMPT, **{"blocks.view": "interventions", "interventions": switched})
         assert len(figures(app)[0].data) == bars
+
+
+def test_links_with_the_former_names_of_the_view_and_its_list_still_open_it() -> None:
+    app = run(prompt=PROMPT, **{"blocks.view": "switched", "switched": "blocks.0"})
+    assert app.session_state["blocks.view"] == "interventions" and app.session_state["interventions"] == ["blocks.0"]
 
 
 def test_the_diagram_has_the_norms_that_follow_attention_and_mlp() -> None:

@@ -1,4 +1,4 @@
-"""What the reader has switched off or swapped: a list in the address, with undo and redo in the session."""
+"""The interventions a reader has made: a list in the address, with undo and redo in the session."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lmcore.analysis import check_intervention
 from pages.common import link
 from pages.common.text import _, visible
 
-KEY = "switched"  # the interventions carried out, in the order they were made
-_PAST, _FUTURE = "switched.past", "switched.future"
+KEY = "interventions"  # the interventions carried out, in the order they were made
+_PAST, _FUTURE = "interventions.past", "interventions.future"
 MAX = 200
 
 
