@@ -8,6 +8,7 @@
     rules.py        where engines differ under the same knobs
     presets.py      how engines set them
     candidates.py   the tokens still in play and their distribution
+    falling.py      many positions at once
     nucleus.py      keep the first tokens until their probability adds up
     chain.py        `reshape`: run the stages, keep what each did
     draw.py         draw tokens; compare what was drawn with what was expected
@@ -18,6 +19,7 @@ Pure functions of logits: nothing here knows of a model or of text.
 from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.chain import ONE_CANDIDATE, AppliedStage, Reshaped, State, Way, reshape
 from lmcore.sampling.draw import ChiSquare, chi_square, draw, draw_many, draws, new_generator
+from lmcore.sampling.falling import Falling
 from lmcore.sampling.files import StageFile, load_stages
 from lmcore.sampling.presets import ENGINES, PRESETS, Engine, Preset, preset
 from lmcore.sampling.registry import NOTES, OFF, STAGES, register, unregister
@@ -37,6 +39,7 @@ __all__ = [
     "ChiSquare",
     "Context",
     "Engine",
+    "Falling",
     "Field",
     "History",
     "Ids",

@@ -138,7 +138,8 @@ class Candidates:
 
     def tempered(self) -> Tensor:
         """Logits divided by the temperature, `[n]` float64, a copy."""
-        return self.logits.to(torch.float64, copy=True).div_(self.temperature)
+        logits = self.logits.to(torch.float64, copy=True)
+        return logits if self.temperature == 1 else logits.div_(self.temperature)
 
     def edited(self, token_ids: Tensor, change: str, amounts: Tensor) -> Candidates:
         """The same tokens with some logits changed; a logit of -inf takes its token out of play.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import torch
 
 from lmcore.sampling.candidates import Candidates
+from lmcore.sampling.falling import Falling
 
 if TYPE_CHECKING:
     from lmcore.sampling.settings import SamplingSettings
@@ -232,6 +233,8 @@ class Stage:
         by_chance: Whether it draws random numbers of its own, so that it returns branches with their weights.
         start: The state before the first token of a text, from the settings; None in a stage without state.
         after: The state after a token was drawn: (state, token id, candidates before, candidates after, settings).
+        falling: Its function over many positions at once, for a stage that keeps a stretch of the falling order; None
+            from it leaves these settings to `run`. What it is certain of is what `run` gives.
         notes: The templates of its remarks, for translations.
         rare: Whether a page folds it away until it is on.
     """
@@ -249,6 +252,7 @@ class Stage:
     by_chance: bool = False
     start: Callable[[SamplingSettings], Any] | None = None
     after: Callable[[Any, int, Candidates, Candidates, SamplingSettings], Any] | None = None
+    falling: Callable[[Falling, SamplingSettings], Falling | None] | None = None
     notes: tuple[str, ...] = ()
     rare: bool = True
 

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lmcore.analysis.sampling.at_once import Measured, WholeRows, at_once, in_falling_order
+from lmcore.distribution import as_tensor
 from lmcore.sampling import History, SamplingSettings, reshape
 
 __all__ = ["LOOSE", "ScoredThrough", "TextLogits"]
@@ -38,6 +41,10 @@ class TextLogits:
         totals: `[S - 1]` float64, the logarithm of the sum of e^z at each position.
         entropy_bits: `[S - 1]` float64, at temperature 1.
         bits: `[S - 1]` float64, the surprisal of the token that came, at temperature 1.
+        falling: `[S - 1, V]`, each position's logits, the largest first.
+        ranks: `[S - 1]` int64, where the token that came stands in that order, from 0; equal ones by their ids.
+        sums: Over the vocabulary, kept for a few temperatures.
+        edited: What penalties and the like made of it last, kept for the next slider; `at_once` fills it.
     """
 
     logits: Tensor
@@ -45,6 +52,10 @@ class TextLogits:
     totals: Tensor
     entropy_bits: Tensor
     bits: Tensor
+    falling: Tensor
+    ranks: Tensor
+    sums: WholeRows
+    edited: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, logits: Tensor, ids: Sequence[int]) -> TextLogits:
@@ -57,15 +68,21 @@ class TextLogits:
             raise ValueError(
                 f"logits has shape {list(logits.shape)} for {len(ids)} ids: give one row a token, and 2 tokens or more."
             )
-        rows = logits[:-1]
-        totals, entropies = torch.empty(len(rows), dtype=torch.float64), torch.empty(len(rows), dtype=torch.float64)
+        rows = as_tensor(logits[:-1], "logits")
+        falling, came = torch.empty_like(rows), torch.as_tensor(ids)[1:]
+        ranks = torch.empty(len(rows), dtype=torch.int64)
         for place, row in enumerate(rows):  # a row at a time: in float64 a whole text's logits would be large
-            z = row.double()
-            totals[place] = torch.logsumexp(z, 0)
-            p = (z - totals[place]).exp_()
-            entropies[place] = (totals[place] - torch.where(p > 0, p * z, 0.0).sum()) / math.log(2)
-        came = rows.gather(1, torch.as_tensor(ids)[1:, None]).squeeze(1).double()
-        return cls(rows, tuple(int(token) for token in ids), totals, entropies, (totals - came) / math.log(2))
+            falling[place] = in_falling_order(row)
+            z = row[came[place]]
+            ranks[place] = (row > z).sum() + (row[: came[place]] == z).sum()
+        largest = falling[:, 0].double()
+        sums = WholeRows(rows.__getitem__, largest)
+        ones = torch.ones(len(rows), dtype=torch.float64)
+        weights, terms = sums.weights(ones, ones > 0)
+        totals = largest + weights.log()
+        bits = (totals - rows.gather(1, came[:, None]).squeeze(1).double()) / math.log(2)
+        entropies = (weights.log() - terms / weights) / math.log(2)
+        return cls(rows, tuple(int(token) for token in ids), totals, entropies, bits, falling, ranks, sums)
 
     def __len__(self) -> int:
         """Return the number of positions, one less than of tokens."""
@@ -111,30 +128,31 @@ class ScoredThrough:
             ValueError: as `reshape`.
         """
         n = len(text)
-        candidates = torch.empty(n, dtype=torch.int64)
-        numbers = torch.empty(5, n, dtype=torch.float64)
-        entropies, removed, bits, before, after = numbers
+        found = at_once(text, settings) if truth is None else None
+        measured = Measured.nothing(n) if found is None else found
+        before, after = torch.full((2, n), math.nan, dtype=torch.float64)
         state = None
-        for place, row in enumerate(text.logits):
-            token = text.ids[place + 1]
+        for place in (~measured.certain).nonzero().squeeze(1).tolist():
+            row, token = text.logits[place], text.ids[place + 1]
             result = reshape(row, settings, History(prompt=text.ids[: place + 1]), state)
             final = result.final
-            candidates[place] = len(final)
-            entropies[place] = result.entropy_bits
+            measured.candidates[place] = len(final)
+            measured.entropy_bits[place] = result.entropy_bits
             p = float(final.probs[final.token_ids == token].sum())
-            bits[place] = -math.log2(p) if p > 0 else math.inf
+            measured.bits[place] = 0.0 - math.log2(p) if p > 0 else math.inf
             kept = row if final.ids is None else row[final.ids]
             mass = float((kept.double() - text.totals[place]).exp().sum())
-            removed[place] = 0.0 if len(final) == len(result.start) else max(1 - mass, 0.0)
-            state = result.next_state(token)
-            if truth is not None:
-                known = truth[place]
-                right = None if known is None else torch.from_numpy(known)
+            measured.removed_mass[place] = 0.0 if len(final) == len(result.start) else max(1 - mass, 0.0)
+            if found is None:
+                state = result.next_state(token)
+            if truth is not None and (known := truth[place]) is not None:
+                right = torch.from_numpy(known)
                 plain = (row.double() - text.totals[place]).exp()
-                before[place] = math.nan if right is None else 0.5 * float((plain - right).abs().sum())
-                after[place] = math.nan if right is None else 0.5 * float((result.probs - right).abs().sum())
+                before[place] = 0.5 * float((plain - right).abs().sum())
+                after[place] = 0.5 * float((result.probs - right).abs().sum())
+        measures = measured.candidates, measured.entropy_bits, measured.removed_mass, measured.bits
         told = (before, after) if truth is not None else (None, None)
-        return cls(text, settings, candidates, entropies, removed, bits, *told)
+        return cls(text, settings, *measures, *told)
 
     @property
     def possible(self) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from lmcore.sampling.registry import OFF, all_fields, all_stages
 from lmcore.sampling.registry import get as stage_of
@@ -53,6 +53,9 @@ class Preset:
         alone: Field -> the stages that are left when it is on; the others do not run.
         from_model: The settings it takes from the model's own files, before its defaults.
         passes_over: Values of these that count as nothing said.
+        reports: What it calls the log-probability of a token -> which one that is; its default first. "raw" is before
+            everything, "edited" after bias and penalties, "heated" after these and the temperature, "final" after
+            every stage, "" not documented. Empty where it was not read.
         silent: What it uses when nothing is asked for, where that differs from its defaults under knobs.
     """
 
@@ -74,6 +77,7 @@ class Preset:
     alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     from_model: tuple[str, ...] = ()
     passes_over: Mapping[str, float] = field(default_factory=dict)
+    reports: Mapping[str, Literal["raw", "edited", "heated", "final", ""]] = field(default_factory=dict)
     silent: Mapping[str, Any] | None = None
 
     @property

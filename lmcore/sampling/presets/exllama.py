@@ -51,6 +51,7 @@ EXLLAMAV2 = Preset(
     },
     reads={"mirostat": lambda version: 2},
     penalty_window=True,
+    reports={"probability": "final"},
 )
 EXLLAMAV3 = Preset(
     name="exllamav3",
@@ -74,6 +75,7 @@ EXLLAMAV3 = Preset(
         **{"temperature": 0.8, "min_p": 0.08},
         "order": (*_V3_PENALTIES, "min_p", "top_k", "top_p", "temperature", "adaptive_p"),
     },
+    reports={"probability": "raw"},
 )
 TABBYAPI = Preset(
     name="tabbyapi",

@@ -31,4 +31,5 @@ OPENAI = Preset(
         "frequency_penalty": Range(-2, 2),
         "presence_penalty": Range(-2, 2),
     },
+    reports={"logprobs": ""},
 )

@@ -61,6 +61,7 @@ LLAMA_CPP = Preset(
     penalty_window=True,
     lacks=(),
     alone={"mirostat": ("logit_bias", "temperature", "mirostat")},
+    reports={"logprobs": "raw", "prob, post_sampling_probs": "final"},
 )
 OLLAMA = Preset(
     name="ollama",
@@ -84,6 +85,7 @@ OLLAMA = Preset(
     limits={"penalty_last_n": Range(0)},
     reads=_READS,
     penalty_window=True,
+    reports={"logprobs": "raw"},
 )
 OLLAMA_V1 = replace(
     OLLAMA,
@@ -136,6 +138,8 @@ KOBOLDCPP = Preset(
         "Penalties look at the latest 320 tokens, of the prompt and of what was generated.",
         "It has no frequency penalty: one that is sent stands in for the presence penalty where that is absent.",
         "DRY penalises breakers too, which is not computed here.",
+        "Adaptive-p takes the model's own probability of what was drawn, and forces min-p 0.002 where no filter is on; "
+        "neither is computed here.",
         "Mirostat runs after the penalties and the temperature, in place of the filters.",
         "Temperature 0 or less becomes top-k 1; here it keeps the most probable of what is left.",
     ),
@@ -145,4 +149,5 @@ KOBOLDCPP = Preset(
     penalty_window=True,
     lacks=(),
     alone={"mirostat": ("logit_bias", "repetition_penalty", "presence_penalty", "temperature", "mirostat")},
+    reports={"logprobs, at least ln 0.0001": "final"},
 )

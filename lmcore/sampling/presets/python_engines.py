@@ -45,6 +45,7 @@ TRANSFORMERS = Preset(
     source="run: the logits processors of transformers 5.24",
     from_model=(*_SAID_BY_CONFIG, "typical_p", "top_h", "epsilon_cutoff", "eta_cutoff"),
     off={"top_p": at_least_one},
+    reports={"output_logits": "raw", "output_scores": "final"},
 )
 VLLM = Preset(
     name="vllm",
@@ -79,6 +80,7 @@ VLLM = Preset(
     passes_over={"temperature": 1.0, "top_k": 50, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0},
     off={"top_k": lambda k: k in (0, -1)},
     limits={"temperature": Range(0, 2), "top_p": _UP_TO_ONE, "min_p": Range(0, 1), **_OPENAI_PENALTIES},
+    reports={"logprobs": "raw", "logprobs, --logprobs-mode processed_logprobs": "final"},
 )
 SGLANG = Preset(
     name="sglang",
@@ -113,6 +115,7 @@ SGLANG = Preset(
     source="read: srt/layers/sampler.py, srt/sampling and entrypoints/openai/protocol.py of SGLang",
     off={"top_k": lambda k: k == -1},
     limits={"top_k": Range(1), "top_p": _UP_TO_ONE, "min_p": Range(0, 1), **_OPENAI_PENALTIES},
+    reports={"logprobs": "heated", "logprobs, SGLANG_RETURN_ORIGINAL_LOGPROB": "edited"},
 )
 SGLANG_PYTORCH = replace(
     SGLANG,
@@ -179,10 +182,17 @@ WEBUI = Preset(
         "Rules at the boundaries are those of its loader; here those of its transformers loader.",
         "That loader's top-n-sigma divides by V - 1 and counts an impossible token's logit as 0; here by the number of "
         "candidates less 1.",
+        "XTC is undone there where it would take away a newline or the end of the text, which is not computed here.",
         "Temperature 0 is an error in its transformers loader and the most probable token in the others.",
     ),
     source="read: modules/presets.py, shared.py, api/typing.py and sampler_hijack.py of text-generation-webui",
-    off={"top_k": at_most_zero, "top_p": at_least_one, "penalty_last_n": at_most_zero},
+    off={
+        "top_k": at_most_zero,
+        "top_p": at_least_one,
+        "penalty_last_n": at_most_zero,
+        "adaptive_target": at_most_zero,
+    },
     penalty_window=True,
     lacks=(),
+    reports={"logprobs, llama.cpp loader": "raw"},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from lmcore.distribution import largest
 from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.stage import Branch, Context, Field, Note, Range, Stage, span
 
@@ -20,9 +21,10 @@ def xtc(tokens: Candidates, context: Context) -> list[Branch]:
     count = int(reached.sum()) - 1
     if count < 1:
         return [Branch(1.0, tokens, Note(TOO_FEW))]
-    order = torch.sort(tokens.logits, descending=True, stable=True).indices
     note = Note(ACTS, probability=settings.xtc_probability, count=count)
-    acts = Branch(settings.xtc_probability, tokens.keep(order[count:].sort().values), note)
+    stays = torch.ones(len(tokens), dtype=torch.bool)
+    stays[largest(tokens.logits, count)] = False
+    acts = Branch(settings.xtc_probability, tokens.keep_where(stays), note)
     if acts.weight == 1:
         return [acts]
     return [acts, Branch(1 - acts.weight, tokens, note)]

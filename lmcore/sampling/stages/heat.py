@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+import torch
 
 from lmcore.sampling.candidates import Candidates
+from lmcore.sampling.falling import Falling
 from lmcore.sampling.stage import NOTHING, Context, Field, Note, Range, Stage, span
+
+if TYPE_CHECKING:
+    from lmcore.sampling.settings import SamplingSettings
 
 __all__ = ["GREEDY", "GREEDY_TIE", "TEMPERATURE"]
 
@@ -37,6 +44,19 @@ def _dynamic(tokens: Candidates, middle: float, reach: float, exponent: float) -
     low, high = max(middle - reach, 0.0), middle + reach
     share = min(max(tokens.entropy_nats / math.log(len(tokens)), 0.0), 1.0)
     return low + (high - low) * share**exponent
+
+
+def _falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    given = torch.full_like(tokens.temperature, settings.temperature)
+    if dynamic := settings.dynatemp_range > 0:
+        low = max(settings.temperature - settings.dynatemp_range, 0.0)
+        high = settings.temperature + settings.dynatemp_range
+        share = (tokens.entropy_nats / tokens.count.double().log()).clamp(0, 1)
+        given = torch.where(tokens.count == 1, 1.0, low + (high - low) * share**settings.dynatemp_exponent)
+    greedy = (given <= 0) | (given < settings.rules.greedy_below)
+    heated = tokens.heated(torch.where(greedy, 1.0, given.clamp_min(settings.rules.least_temperature)))
+    near = (given - settings.rules.greedy_below).abs() < 1e-6  # where rounding decides what is greedy
+    return heated.keep(torch.where(greedy, 1, tokens.count)).unsure(given.isnan() | (near & dynamic))
 
 
 TEMPERATURE = Stage(
@@ -71,6 +91,7 @@ TEMPERATURE = Stage(
     ),
     switches=("temperature", "dynatemp_range"),
     run=temperature,
+    falling=_falling,
     notes=(GREEDY, GREEDY_TIE, DYNAMIC),
     rare=False,
 )

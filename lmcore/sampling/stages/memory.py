@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from lmcore.distribution import largest, top
 from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.stage import Context, Field, Note, Range, Stage, span
 
@@ -28,12 +29,11 @@ def mirostat(tokens: Candidates, context: Context) -> tuple[Candidates, Note]:
     note = Note(MU, mu=mu)
     if len(tokens) == 1:
         return tokens, note
-    falling = torch.sort(tokens.logits, descending=True, stable=True).indices
     if context.settings.mirostat == 2:
         count = int((-tokens.probs.log2() <= mu).sum())
     else:
-        count = _zipf_count(tokens.probs[falling[:_FITTED]], mu, tokens.vocab_size)
-    return tokens.keep(falling[: min(max(count, 1), len(tokens))].sort().values), note
+        count = _zipf_count(top(tokens.probs, _FITTED).values, mu, tokens.vocab_size)
+    return (tokens if count >= len(tokens) else tokens.keep(largest(tokens.logits, max(count, 1)))), note
 
 
 def _zipf_count(probs: torch.Tensor, mu: float, vocab_size: int) -> int:

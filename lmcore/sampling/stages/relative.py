@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+import torch
 
 from lmcore.sampling.candidates import Candidates
+from lmcore.sampling.falling import GUARD, Falling
 from lmcore.sampling.stage import NOTHING, Context, Field, Note, Range, Stage, span
+
+if TYPE_CHECKING:
+    from lmcore.sampling.settings import SamplingSettings
 
 __all__ = ["EPSILON", "ETA", "MIN_P", "ONE_KEPT", "TOP_N_SIGMA"]
 
@@ -44,6 +51,33 @@ def at_least(tokens: Candidates, cutoff: float, context: Context) -> tuple[Candi
     return tokens.keep_where(tokens.logits == tokens.logits.max()), Note(ONE_KEPT)
 
 
+def falling_at_least(tokens: Falling, cutoff: float | torch.Tensor) -> Falling:
+    """Do what `at_least` does, for many positions."""
+    return tokens.keep_at_least(tokens.probs, cutoff * (1 - tokens.tolerance) * torch.ones_like(tokens.total))
+
+
+def _top_n_sigma_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    if settings.rules.top_n_sigma_divisor == "n - 1" and bool((tokens.count == 1).any()):
+        tokens = tokens.unsure(tokens.count == 1)
+    cutoff = -settings.top_n_sigma * tokens.spread(int(settings.rules.top_n_sigma_divisor == "n - 1"))
+    largest = tokens.logits.gather(1, tokens.first[:, None])
+    return tokens.keep_at_least(tokens.logits - largest, cutoff, GUARD * (1 + cutoff.abs()))
+
+
+def _min_p_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    cutoff = torch.full_like(tokens.temperature, settings.min_p * (1 - tokens.tolerance))
+    return tokens.keep_at_least(tokens.weights, cutoff)
+
+
+def _epsilon_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    return falling_at_least(tokens, settings.epsilon_cutoff)
+
+
+def _eta_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    epsilon = settings.eta_cutoff
+    return falling_at_least(tokens, (math.sqrt(epsilon) * (-tokens.entropy_nats).exp()).clamp_max(epsilon))
+
+
 TOP_N_SIGMA = Stage(
     name="top_n_sigma",
     title="Top-nσ",
@@ -62,6 +96,7 @@ TOP_N_SIGMA = Stage(
         ),
     ),
     run=top_n_sigma,
+    falling=_top_n_sigma_falling,
     rare=False,
 )
 MIN_P = Stage(
@@ -80,6 +115,7 @@ MIN_P = Stage(
         ),
     ),
     run=min_p,
+    falling=_min_p_falling,
     rare=False,
 )
 EPSILON = Stage(
@@ -98,6 +134,7 @@ EPSILON = Stage(
         ),
     ),
     run=epsilon_cutoff,
+    falling=_epsilon_falling,
     notes=(ONE_KEPT,),
 )
 ETA = Stage(
@@ -116,5 +153,6 @@ ETA = Stage(
         ),
     ),
     run=eta_cutoff,
+    falling=_eta_falling,
     notes=(ONE_KEPT,),
 )

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from lmcore.distribution import largest
 from lmcore.sampling.candidates import Candidates
+from lmcore.sampling.falling import GUARD, Falling
 from lmcore.sampling.stage import NOTHING, Context, Field, Note, Range, Stage, span
-from lmcore.sampling.stages.relative import at_least
+from lmcore.sampling.stages.relative import at_least, falling_at_least
+
+if TYPE_CHECKING:
+    from lmcore.sampling.settings import SamplingSettings
 
 __all__ = ["MIN_K", "P_LESS", "QUADRATIC", "TAIL_FREE", "TOP_A", "TOP_H"]
 
@@ -27,8 +34,7 @@ def quadratic(tokens: Candidates, context: Context) -> Candidates:
 
 def top_a(tokens: Candidates, context: Context) -> Candidates:
     """Keep the tokens of at least a share of the squared largest probability."""
-    largest = float(tokens.probs.max())
-    return at_least(tokens, context.settings.top_a * largest**2, context)[0]
+    return at_least(tokens, context.settings.top_a * float(tokens.probs.max()) ** 2, context)[0]
 
 
 def tail_free(tokens: Candidates, context: Context) -> Candidates:
@@ -46,7 +52,7 @@ def tail_free(tokens: Candidates, context: Context) -> Candidates:
 
 def top_h(tokens: Candidates, context: Context) -> Candidates:
     """Keep the most probable tokens while their part of the entropy is at most a share of the whole."""
-    order = _falling(tokens)[:_TOP_H_LOOKS_AT]
+    order = _largest(tokens, _TOP_H_LOOKS_AT)
     probs = tokens.probs[order] / tokens.probs[order].sum()
     terms = -torch.xlogy(probs, probs)
     within = terms.cumsum(0) <= terms.sum() * context.settings.top_h
@@ -86,6 +92,42 @@ def _falling(tokens: Candidates) -> Tensor:
     return torch.sort(tokens.logits, descending=True, stable=True).indices
 
 
+def _largest(tokens: Candidates, n: int) -> Tensor:
+    """The first n positions of `_falling`."""
+    if n >= len(tokens):
+        return _falling(tokens)
+    positions = largest(tokens.logits, n)
+    return positions[torch.sort(tokens.logits[positions], descending=True, stable=True).indices]
+
+
+def _top_a_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    return falling_at_least(tokens, settings.top_a / tokens.total**2)  # the largest weight is 1
+
+
+def _top_h_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    n = min(_TOP_H_LOOKS_AT, tokens.width)
+    places = tokens.first[:, None] + torch.arange(n)
+    weights = tokens.weights.gather(1, places.clamp_max(tokens.width - 1)).where(places < tokens.width, 0.0)
+    probs = weights / weights.sum(1, keepdim=True)
+    sums = -torch.xlogy(probs, probs).cumsum(1)
+    limit = sums[:, -1:] * settings.top_h
+    # Beyond the survivors the sums stay as they are, and so would be within: `keep` counts survivors only.
+    within = (sums <= limit).sum(1)
+    near = ((sums - limit).abs() < GUARD).any(1)
+    beyond = ~tokens.at_hand & (tokens.first + _TOP_H_LOOKS_AT > tokens.width)
+    return tokens.keep(within.clamp_min(1)).unsure(near | beyond)
+
+
+def _p_less_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    order = settings.p_less_order if settings.p_less == 1 else 2.0
+    powers = replace(tokens, temperature=tokens.temperature / order).total / tokens.total**order
+    cutoff = powers ** (1 / (order - 1))
+    if settings.p_less == 2:
+        cutoff = (tokens.vocab_size * cutoff - 1) / (tokens.vocab_size - 1)
+    kept = falling_at_least(tokens, cutoff)
+    return kept.unsure(cutoff < 1e-9)  # (V sum p^2 - 1) may be 0 or less by rounding
+
+
 QUADRATIC = Stage(
     name="smoothing_factor",
     title="Quadratic",
@@ -114,6 +156,7 @@ TOP_A = Stage(
     source="BlinkDL, RWKV; koboldcpp, exllamav2, text-generation-webui",
     fields=(Field(name="top_a", range=Range(0, 1), on=0.2, stops=lambda vocab_size: span(0, 1, 0.01)),),
     run=top_a,
+    falling=_top_a_falling,
 )
 TAIL_FREE = Stage(
     name="tfs_z",
@@ -143,6 +186,7 @@ TOP_H = Stage(
         ),
     ),
     run=top_h,
+    falling=_top_h_falling,
 )
 MIN_K = Stage(
     name="min_k",
@@ -181,5 +225,6 @@ P_LESS = Stage(
         ),
     ),
     run=p_less,
+    falling=_p_less_falling,
     notes=("no token qualifies, so the most probable is kept",),
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 
 from lmcore.distribution import largest
 from lmcore.sampling.candidates import Candidates
-from lmcore.sampling.nucleus import first_until_mass, fit_within
+from lmcore.sampling.falling import GUARD, Falling
+from lmcore.sampling.nucleus import count_until_mass, first_until_mass, fit_within
 from lmcore.sampling.stage import NOTHING, Context, Field, Note, Range, Stage, span
+
+if TYPE_CHECKING:
+    from lmcore.sampling.settings import SamplingSettings
 
 __all__ = ["CLAMPED", "TIES_KEPT", "TOP_K", "TOP_P", "TOP_P_ZERO", "TURNED_OFF", "TYPICAL"]
 
@@ -35,6 +40,18 @@ def top_k(tokens: Candidates, context: Context) -> tuple[Candidates, Note]:
     if len(kept) > k:
         return kept, Note(TIES_KEPT, extra=len(kept) - k, k=k)
     return kept, NOTHING
+
+
+def _top_k_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
+    kept = tokens.keep(torch.full_like(tokens.count, settings.top_k))
+    return kept if settings.rules.top_k_ties == "lowest" else kept.unsure(_splits_equals(tokens, kept))
+
+
+def _splits_equals(before: Falling, after: Falling) -> torch.Tensor:
+    """`[N]` bool, where the last survivor and the first that was taken away have equal logits."""
+    end = (after.first + after.count).clamp_max(before.width - 1)
+    equal = before.logits.gather(1, end[:, None]) == before.logits.gather(1, (end - 1).clamp_min(0)[:, None])
+    return equal.squeeze(1) & (after.count < before.count)
 
 
 def top_p(tokens: Candidates, context: Context) -> tuple[Candidates, Note]:
@@ -66,6 +83,23 @@ def top_p(tokens: Candidates, context: Context) -> tuple[Candidates, Note]:
     return tokens.keep(positions, weights), note
 
 
+def _top_p_falling(tokens: Falling, settings: SamplingSettings) -> Falling | None:
+    rules = settings.rules
+    if rules.top_p_boundary == "crossing dropped":
+        return None
+    joint = rules.top_p_joint == "yes" or (rules.top_p_joint == "without min_p" and settings.min_p == 0)
+    of = tokens.entered.get("top_k", tokens) if joint else tokens
+    boundary = "exceed" if rules.top_p_boundary == "exceed" else "reach"
+    shares = of.weights.cumsum(1).div_(of.total[:, None])
+    count, near = count_until_mass(
+        shares, of.first, settings.top_p, boundary=boundary, tolerance=of.tolerance, guard=GUARD
+    )
+    inside = of.keep(count)
+    if rules.top_p_ties != "lowest":
+        near = near | _splits_equals(of, inside)
+    return tokens.keep(inside.count).unsure(near | ~inside.certain | of.total.isnan())
+
+
 def typical_p(tokens: Candidates, context: Context) -> Candidates:
     """Keep the tokens whose surprisal is nearest to the entropy until they add up to p of the probability."""
     rules = context.settings.rules
@@ -87,6 +121,34 @@ def typical_p(tokens: Candidates, context: Context) -> Candidates:
     return tokens.keep(positions)
 
 
+def _typical_falling(tokens: Falling, settings: SamplingSettings) -> Falling | None:
+    rules = settings.rules
+    if rules.typical_score == "exllamav2":
+        return None
+    log_probs, expected = tokens.below_max - tokens.total.log()[:, None], -tokens.entropy_nats[:, None]
+    distances, order = (log_probs - expected).abs().where(tokens.alive, torch.inf).sort(dim=1, stable=True)
+    shares = tokens.weights.gather(1, order).cumsum(1).div_(tokens.total[:, None])
+    count, near = count_until_mass(
+        shares,
+        torch.zeros_like(tokens.first),
+        settings.typical_p,
+        boundary=rules.typical_boundary,
+        tolerance=tokens.tolerance,
+        guard=GUARD,
+    )
+    count = torch.minimum(count, tokens.count).clamp_max(tokens.width)
+    entered = torch.arange(tokens.width) < count[:, None]
+    first = order.where(entered, tokens.width).amin(1)
+    last = order.where(entered, -1).amax(1)
+    following = distances.gather(1, count.clamp_max(tokens.width - 1)[:, None]).squeeze(1)
+    farthest = distances.gather(1, (count - 1)[:, None]).squeeze(1)
+    near = near | ((following - farthest).abs() < GUARD) & (count < tokens.count)
+    # The order beyond those at hand goes on rising, unless the nearest to the entropy is not among them.
+    goes_on = ~tokens.at_hand & ((last == tokens.width - 1) | (log_probs[:, -1] >= expected[:, 0]))
+    hole = last - first + 1 != count  # equally near ones on both sides
+    return tokens.keep(count, first).unsure(near | goes_on | hole | tokens.total.isnan())
+
+
 def _counts(vocab_size: int) -> list[int]:
     """Return 1, 2, 3 ... then ever larger steps up to the vocabulary; the last stop, 0, is off."""
     stops = [1]
@@ -104,6 +166,7 @@ TOP_K = Stage(
     source="Fan et al. 2018",
     fields=(Field(name="top_k", off=None, range=Range(0), whole=True, zero_is_off=True, on=40, stops=_counts),),
     run=top_k,
+    falling=_top_k_falling,
     notes=(CLAMPED, TURNED_OFF, TIES_KEPT),
     rare=False,
 )
@@ -116,6 +179,7 @@ TOP_P = Stage(
     source="Holtzman et al. 2019",
     fields=(Field(name="top_p", off=1.0, range=Range(0, 1), on=0.9, stops=lambda vocab_size: _MASS_STOPS),),
     run=top_p,
+    falling=_top_p_falling,
     notes=(TOP_P_ZERO,),
     rare=False,
 )
@@ -128,5 +192,6 @@ TYPICAL = Stage(
     source="Meister et al. 2022",
     fields=(Field(name="typical_p", off=1.0, range=Range(0, 1), on=0.9, stops=lambda vocab_size: _MASS_STOPS),),
     run=typical_p,
+    falling=_typical_falling,
     rare=False,
 )

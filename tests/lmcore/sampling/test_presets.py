@@ -56,6 +56,7 @@ def test_defaults_and_order(name, active):
         ("vllm", {"top_k": -1, "top_p": 1, "min_p": 0}),
         ("llama.cpp", {"top_k": -5, "top_p": 2, "min_p": -1, "temperature": 1, "top_n_sigma": -1, "typical_p": 1.5}),
         ("ollama", {"top_k": 0, "top_p": 1, "min_p": 0, "temperature": 1, "repetition_penalty": 1}),
+        ("text-generation-webui", {"top_k": 0, "top_p": 1, "adaptive_target": 0}),
         ("exllamav2", {"top_k": -1, "top_p": 0, "min_p": 1, "typical_p": 0, "temperature": 1, "repetition_penalty": 1}),
     ],
 )
