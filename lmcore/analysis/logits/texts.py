@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +12,7 @@ from typing import Literal
 from lmcore.analysis.logits.scoring import Scores, score
 from lmcore.language_model import LanguageModel
 
-Problem = Literal["", "not UTF-8", "not CSV", "one token", "too long"]
+Problem = Literal["", "not UTF-8", "not CSV", "not JSON", "one token", "too long"]
 MAX_CHARACTERS = 4000  # of one text
 
 
@@ -34,12 +35,13 @@ class ScoredText:
     problem: Problem = ""
 
 
-def read_texts(data: bytes, is_csv: bool = False) -> list[Line]:
+def read_texts(data: bytes, is_csv: bool = False, is_jsonl: bool = False) -> list[Line]:
     r"""Return the texts in a file's bytes; blank lines are none.
 
     Args:
         data: UTF-8, with or without a mark at the start.
         is_csv: whether it is a table: then the texts are the column named "text", or the first when none is.
+        is_jsonl: whether each line is JSON: a string, or an object with a string called "text".
 
     >>> [line.text for line in read_texts("今天天气\n\nThe king\n".encode())]
     ['今天天气', 'The king']
@@ -50,7 +52,13 @@ def read_texts(data: bytes, is_csv: bool = False) -> list[Line]:
     if is_csv:
         return _rows(data)
     lines = [_decoded(number, line) for number, line in enumerate(data.splitlines(), start=1)]
-    return [line for line in lines if line.text.strip()]
+    lines = [line for line in lines if line.text.strip()]
+    return [line if line.problem else _from_json(line) for line in lines] if is_jsonl else lines
+
+
+def read_file(name: str, data: bytes) -> list[Line]:
+    """Return the texts in a file's bytes, as the ending of its name says: .csv, .jsonl, else a text a line."""
+    return read_texts(data, name.lower().endswith(".csv"), name.lower().endswith(".jsonl"))
 
 
 def score_texts(lm: LanguageModel, lines: Sequence[Line]) -> Iterator[ScoredText]:
@@ -71,6 +79,19 @@ def _decoded(number: int, line: bytes) -> Line:
         return Line(number, line.decode("utf-8").strip())
     except UnicodeDecodeError:
         return Line(number, line.decode("utf-8", "backslashreplace"), "not UTF-8")
+
+
+def _from_json(line: Line) -> Line:
+    try:
+        told = json.loads(line.text)
+    except (ValueError, RecursionError):
+        told = None
+    text = told.get("text") if isinstance(told, dict) else told
+    if not isinstance(text, str):
+        return Line(line.number, line.text, "not JSON")
+    # JSON can write half a surrogate pair, which no UTF-8 can.
+    is_text = text.encode("utf-8", "replace").decode() == text
+    return Line(line.number, text) if is_text else Line(line.number, line.text, "not UTF-8")
 
 
 def _rows(data: bytes) -> list[Line]:

@@ -48,6 +48,9 @@ def kept_against_entropy(
     figure.add_scatter(
         x=line, y=2**line, name=names[2], mode="lines", line={"color": INK, "width": 1, "dash": "dot"}, hoverinfo="skip"
     )
-    figure.update_yaxes(type="log", dtick="D2", showgrid=True, gridcolor=GRID)
+    top = max(float(y.max(initial=1)), float(2 ** line[-1]))
+    ticks = [step * 10**power for power in range(len(str(int(top)))) for step in (1, 2, 5)]
+    figure.update_yaxes(type="log", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks])
+    figure.update_yaxes(showgrid=True, gridcolor=GRID)
     figure.update_xaxes(rangemode="tozero")
     return figure

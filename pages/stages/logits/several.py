@@ -9,28 +9,22 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.analysis.logits.texts import MAX_CHARACTERS, Line, ScoredText, read_texts, score_texts
+from lmcore.analysis.logits.texts import Line, ScoredText, score_texts
 from lmcore.worker import Worker, each_of
-from pages.common import page, session
-from pages.common.text import _, language, ngettext, visible
+from pages.common import page, session, texts
+from pages.common.text import _, visible
 from pages.figures.logits import positions as figures
 
-MAX_TEXTS = 1000
 _DRAWN = 30
 _REFRESH = 1.0  # seconds between two looks at the reading
 _READING = "several.reading"  # (model, lines) and the reading under way or done
-_PASTED = "several.pasted"
-_EXAMPLES = {
-    "en": "The weather today is nice\nThe weather today is cat\nTom likes Mary",
-    "zh": "今天天气很好\n今天天气苹果\n小明喜欢小红",
-}
 
 
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
     controls, picture = page.workbench()
     with controls:
-        lines = _lines()
+        lines = texts.choose()
         buttons = st.container()
     key = (lm.name, tuple(lines))
     kept, reading = st.session_state.get(_READING, (None, None))
@@ -59,34 +53,6 @@ def show(lm: LanguageModel) -> None:
     page.snippet(_snippet(lm, lines))
 
 
-def _lines() -> list[Line]:
-    """Let the reader paste texts or choose a file, and return the texts."""
-    file = st.file_uploader(
-        _("A file: .txt with one text per line, or .csv with a column named text"),
-        type=["txt", "csv"],
-        max_upload_size=1,
-        key="several.file",
-    )
-    st.session_state.setdefault(_PASTED, _EXAMPLES[language()])
-    pasted = st.text_area(
-        _("Or a list, one text per line"),
-        key=_PASTED,
-        height=200,
-        max_chars=200_000,
-        persist_state="session",
-        disabled=file is not None,
-    )
-    if file is None:
-        lines = read_texts(pasted.encode("utf-8", "replace"))
-    else:
-        lines = read_texts(file.getvalue(), file.name.lower().endswith(".csv"))
-    told = ngettext("{n} text", "{n} texts", len(lines)).format(n=f"{len(lines):,}")
-    if len(lines) > MAX_TEXTS:
-        told += " · " + _("only the first {n} are scored").format(n=f"{MAX_TEXTS:,}")
-    st.caption(told)
-    return lines[:MAX_TEXTS]
-
-
 def _start(lm: LanguageModel, lines: list[Line]) -> None:
     reading = Worker(each_of(lambda: score_texts(lm, lines), session.forward_lock()), total=len(lines))
     reading.join(0.5)  # a few short texts are done before anyone would read a progress bar
@@ -99,35 +65,13 @@ def _watch(lm: LanguageModel, reading: Worker[ScoredText], was_running: bool) ->
     if running or len(found) < reading.total:
         st.progress(len(found) / reading.total, f"{len(found):,} / {reading.total:,}")
     page.failure(reading.error)
-    _say_problems(lm, found)
+    texts.say_problems(lm, [(text.line, text.problem) for text in found if text.problem])
     scored = [text for text in found if text.scores is not None]
     if scored:
         _summary(scored)
         _table(scored)
     if was_running and not running:
         st.rerun()  # the whole page, once: the button changes
-
-
-def _say_problems(lm: LanguageModel, found: list[ScoredText]) -> None:
-    reasons = {
-        "not UTF-8": _("not UTF-8 text"),
-        "not CSV": _("not a CSV row"),
-        "one token": _("a single token, which cannot be scored"),
-        "too long": _("longer than {characters:,} characters or the context of {n:,} tokens").format(
-            characters=MAX_CHARACTERS, n=lm.config.context_length
-        ),
-    }
-    bad = [text for text in found if text.problem]
-    if bad:
-        shown = [
-            _("Line {n}: {reason} · {text}").format(
-                n=text.line.number, reason=reasons[text.problem], text=visible(text.line.text[:40])
-            )
-            for text in bad[:10]
-        ]
-        if len(bad) > len(shown):
-            shown.append(_("and {n} more").format(n=len(bad) - len(shown)))
-        st.text(_("Not scored:") + "\n" + "\n".join(shown))
 
 
 def _summary(scored: list[ScoredText]) -> None:

@@ -1,26 +1,28 @@
-"""The lab's settings at every position of the prompt, beside those that are pinned."""
+"""The lab's settings at every position of the prompt or of many texts, beside those that are pinned."""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
-import torch
+from torch import Tensor
 
 from lmcore import SamplingSettings
 from lmcore.analysis.sampling.through import LOOSE, ScoredThrough, TextLogits
-from lmcore.language_model import LanguageModel
+from lmcore.corpus.truth import Truth
 from pages.common import page, session, widgets
+from pages.common.shared import shared
 from pages.common.text import _, visible
 from pages.figures.sampling.through import kept_against_entropy
 from pages.figures.theme import fmt_probability
 from pages.live.generated_text import TextToken, generated_text
-from pages.stages.sampling import knobs
+from pages.stages.sampling import knobs, through_texts
 
-MAX_NUMBERS = 128 * 49_152  # logits gone through at each change of a setting
-_TEXT, _FOUND = "through.text", "through.found"
+MAX_NUMBERS = 512 * 49_152  # logits gone through at each change of a setting
+_KEPT = 6  # settings whose numbers are kept with a text
 
 CODE = """
 import lmcore, pandas
@@ -47,7 +49,13 @@ def show(settings: SamplingSettings, call: str) -> None:
             _("What is kept at each position, and whether the token that really came could have been drawn there.")
         )
         return
-    lm, ids = session.language_model(), tuple(session.encoding().ids)
+    lm = session.language_model()
+    kept = knobs.pinned_settings(lm.config.vocab_size)
+    of = {"prompt": _("The prompt"), "texts": _("Several texts")}
+    if widgets.choice("through_of", _("Which text"), list(of), "prompt", format_func=of.__getitem__) == "texts":
+        through_texts.show(lm, settings, kept)
+        return
+    ids = tuple(session.encoding().ids)
     if len(ids) < 2:
         st.info(_("Nothing predicts the first token. Type more above."))
         return
@@ -55,12 +63,14 @@ def show(settings: SamplingSettings, call: str) -> None:
     if len(ids) > most:
         st.caption(_("The first {n:,} of {of:,} tokens.").format(n=most, of=len(ids)))
         ids = ids[:most]
-    here = _through(lm, ids, settings)
-    kept = knobs.pinned_settings(lm.config.vocab_size)
-    beside = None if kept is None else _through(lm, ids, kept)
+    text = _text_of(lm.name, ids, session.logits(), session.grammar(lm))
+    here = text.under(settings)
+    beside = None if kept is None else text.under(kept)
     if here is None:
-        return  # said above: these settings leave no token
-    st.table(_summary(here, beside))
+        st.info(_("At some position these settings leave no token. Use smaller penalties and biases."))
+        return
+    columns = [found.columns() for found in (here, beside) if found is not None]
+    st.table(through_texts.summary([[each] for each in columns]))
     names = [lm.tokenizer.token_bytes(token) for token in ids]
     _text(names, here)
     labels = [visible(name) for name in names[1:]]
@@ -83,52 +93,32 @@ def show(settings: SamplingSettings, call: str) -> None:
     )
 
 
-def _through(lm: LanguageModel, ids: tuple[int, ...], settings: SamplingSettings) -> ScoredThrough | None:
-    """Go through a text once for each settings; the last few are kept in the session, the logits' measures too."""
-    text = st.session_state.get(_TEXT)
-    if text is None or text[0] != (lm.name, ids):
-        grammar = session.grammar(lm)
-        places = range(len(ids) - 1)
-        truth = None if grammar is None else [grammar.next_token_probs(ids[: place + 1]) for place in places]
-        if truth is not None and not any(row is not None for row in truth):
-            truth = None
-        measured = TextLogits.of(session.logits()[: len(ids)], ids)
-        text = st.session_state[_TEXT] = ((lm.name, ids), measured, truth)
-        st.session_state[_FOUND] = {}
-    found = st.session_state[_FOUND]
-    if settings not in found:
-        try:
-            found[settings] = ScoredThrough.of(text[1], settings, text[2])
-        except ValueError:
-            found[settings] = None
-        for old in list(found)[:-4]:
-            del found[old]
-    kept: ScoredThrough | None = found[settings]
-    return kept
+class _Text:
+    """A text's logits, and what the latest settings made of them; for all sessions that look at it."""
+
+    def __init__(self, logits: Tensor, ids: tuple[int, ...], truth: Truth | None) -> None:
+        self._text = TextLogits.of(logits[: len(ids)], ids)
+        known = None if truth is None else [truth.next_token_probs(ids[:end]) for end in range(1, len(ids))]
+        self._truth = known if known is not None and any(row is not None for row in known) else None
+        self._found: dict[SamplingSettings, ScoredThrough | None] = {}
+        self._lock = threading.Lock()
+
+    def under(self, settings: SamplingSettings) -> ScoredThrough | None:
+        """Go through it; None where these settings leave no token somewhere."""
+        with self._lock:
+            if settings not in self._found:
+                try:
+                    self._found[settings] = ScoredThrough.of(self._text, settings, self._truth)
+                except ValueError:
+                    self._found[settings] = None
+                for old in list(self._found)[:-_KEPT]:
+                    del self._found[old]
+            return self._found[settings]
 
 
-def _summary(here: ScoredThrough, beside: ScoredThrough | None) -> pd.DataFrame:
-    rows = {_("these settings"): here, **({} if beside is None else {_("pinned"): beside})}
-    return pd.DataFrame({name: _measures(found) for name, found in rows.items()}).T.rename_axis(_("Setting"))
-
-
-def _measures(found: ScoredThrough) -> dict[str, str]:
-    n, could = len(found.text), int(found.possible.sum())
-    bits = found.bits[found.possible]
-    told = {
-        _("Could be drawn"): _("{n} of {of}").format(n=f"{could:,}", of=f"{n:,}"),
-        _("Removed (mean)"): fmt_probability(float(found.removed_mass.mean())),
-        _("Candidates (median)"): f"{int(found.candidates.median()):,}",
-        _("Surprisal at T = 1, after"): f"{float(found.text.bits.mean()):.3f} → {_mean(bits)}",
-    }
-    if found.truth_before is not None and found.truth_after is not None:
-        distances = found.truth_before.nanmean(), found.truth_after.nanmean()
-        told[_("Distance to the grammar")] = " → ".join(f"{float(distance):.4f}" for distance in distances)
-    return told
-
-
-def _mean(bits: torch.Tensor) -> str:
-    return f"{float(bits.mean()):.3f}" if len(bits) else "–"
+@shared(entries=3)
+def _text_of(name: str, ids: tuple[int, ...], _logits: Tensor, _truth: Truth | None) -> _Text:
+    return _Text(_logits, ids, _truth)
 
 
 def _text(names: Sequence[bytes], here: ScoredThrough) -> None:
@@ -155,7 +145,7 @@ def _extremes(labels: Sequence[str], here: ScoredThrough) -> None:
         shown = "  ".join(
             f"{labels[place]} ({fmt_probability(2.0 ** -float(here.text.bits[place]))})" for place in hard
         )
-        st.text(_("Removed although probable, most probable first: {tokens}").format(tokens=shown))
+        st.text(_("Tokens that came and were removed, the most probable first: {tokens}").format(tokens=shown))
     if loose:
         shown = "  ".join(f"{labels[place]} ({int(here.candidates[place]):,})" for place in loose)
         sentence = _("Too many kept, more than {n} candidates for each effective one: {tokens}")

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 import lmcore
-from lmcore.analysis.logits.texts import Line, read_texts, score_texts
+from lmcore.analysis.logits.texts import Line, read_file, read_texts, score_texts
 
 
 def test_lines_keep_their_numbers_and_blank_ones_are_none() -> None:
@@ -33,6 +33,19 @@ def test_a_table_gives_its_text_column_or_the_first() -> None:
     assert read_texts(b"one,1\ntwo,2\n", is_csv=True) == [Line(1, "one"), Line(2, "two")]
     broken = read_texts(b'one\n"two" three\n', is_csv=True)
     assert broken[0] == Line(1, "one") and (broken[1].number, broken[1].problem) == (2, "not CSV")
+
+
+def test_lines_of_json_give_strings_and_texts() -> None:
+    data = '"今天天气\\n很好"\n\n{"id": 3, "text": "The king"}\n{"text": 4}\nnot json\n[1]\n"\\ud800"'.encode()
+    assert read_file("texts.JSONL", data) == [
+        Line(1, "今天天气\n很好"),
+        Line(3, "The king"),
+        Line(4, '{"text": 4}', "not JSON"),
+        Line(5, "not json", "not JSON"),
+        Line(6, "[1]", "not JSON"),
+        Line(7, '"\\ud800"', "not UTF-8"),
+    ]
+    assert read_file("t.csv", b"text\na\n") == [Line(2, "a")] and read_file("t", b"text\na\n")[0] == Line(1, "text")
 
 
 def test_texts_are_scored_and_those_that_cannot_be_say_why() -> None:
