@@ -9,11 +9,13 @@ from tests.bench.first_screen import LAPTOP, LARGE, PHONE, PROJECTOR, screens
 from tests.browser.conftest import Server
 from tests.browser.views import VIEWS
 
-# There the picture comes when something has been measured, chosen or asked for (a model without a template has none to
-# show), or each stands in a card below its claim.
+# There the picture comes when something has been measured, generated, chosen or asked for (a model without a template
+# has none to show), or each stands in a card below its claim.
 COMES_LATER = {
     ("tokenization", "chat"),
-    ("sampling", "generation"),
+    ("sampling", "step"),
+    ("generation", "ties"),
+    ("generation", "reported"),
     ("position", "length"),
     ("logits", "several"),
     ("training", "live"),

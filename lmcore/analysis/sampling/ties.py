@@ -7,8 +7,8 @@ is why two servers, or one under another load, answer temperature 0 with differe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from torch.func import functional_call
 
 from lmcore.language_model import LanguageModel
 
-__all__ = ["WAYS", "Margins", "Way", "margins", "run_ways"]
+__all__ = ["WAYS", "Margins", "Ties", "Way", "margins", "run_ways", "ties"]
 
 _BATCH = 3  # texts that are run beside this one
 
@@ -63,12 +63,14 @@ class Way:
         name: One of `WAYS`.
         logits: `[S, V]` float32.
         difference: `[S]` float64, the largest difference of any logit from the plain pass.
+        best: `[S]` int64, the best token of each position.
         flips: The positions whose best token is another one.
     """
 
     name: str
     logits: Tensor
     difference: Tensor
+    best: Tensor
     flips: tuple[int, ...]
 
 
@@ -77,7 +79,7 @@ WAYS = ("cache", "batch", "order", "bfloat16")
 
 
 def run_ways(
-    lm: LanguageModel, ids: Sequence[int], ways: Sequence[str] = WAYS, plain: Tensor | None = None
+    lm: LanguageModel, ids: Sequence[int], ways: Sequence[str] = WAYS, plain: Tensor | None = None, first: int = 0
 ) -> list[Way]:
     """Run a text in several ways and hold each against the plain pass.
 
@@ -88,12 +90,13 @@ def run_ways(
         ids: The text.
         ways: Of `WAYS`.
         plain: The logits of the plain pass, where they are known.
+        first: "cache" runs the tokens up to this position together, as a generation runs its prompt.
 
     Raises:
         ValueError: an unknown way.
     """
     runs: dict[str, Callable[[LanguageModel, list[int]], Tensor]] = {
-        "cache": _cached,
+        "cache": lambda lm, text: _cached(lm, text, first),
         "batch": _batched,
         "order": _reordered,
         "bfloat16": _bfloat16,
@@ -106,14 +109,65 @@ def run_ways(
             raise ValueError(f"{name!r} is no way to run a text; there are {', '.join(WAYS)}.")
         logits = runs[name](lm, text)
         difference = (logits.double() - right.double()).abs().amax(-1)
-        flips = (margins(logits).best != margins(right).best).nonzero().squeeze(1)
-        found.append(Way(name, logits, difference, tuple(flips.tolist())))
+        best = logits.argmax(-1)
+        flips = (best != right.argmax(-1)).nonzero().squeeze(1)
+        found.append(Way(name, logits, difference, best, tuple(flips.tolist())))
     return found
 
 
-def _cached(lm: LanguageModel, ids: list[int]) -> Tensor:
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """The steps of a text at temperature 0: their margins, and in which ways each was run so far.
+
+    Attributes:
+        first: The position of the first step; step i chooses the token after position `first + i`.
+        margins: Of each step.
+        ways: Without their logits (`[0, V]`), of the steps only.
+        n_ways: How many there will be.
+    """
+
+    first: int
+    margins: Margins
+    ways: tuple[Way, ...] = ()
+    n_ways: int = len(WAYS)
+
+    def flips(self, step: int) -> dict[str, int]:
+        """Return the ways in which another token is the best at a step, with its id."""
+        best = int(self.margins.best[step])
+        return {way.name: int(way.best[step]) for way in self.ways if int(way.best[step]) != best}
+
+
+def ties(lm: LanguageModel, ids: Sequence[int], first: int = 0, ways: Sequence[str] = WAYS) -> Iterator[Ties]:
+    """Run a text, then in each way; yield what is known after each.
+
+    Args:
+        lm: The language model.
+        ids: The text.
+        first: The position of the first step: the last of the prompt, for a generation.
+        ways: Of `WAYS`.
+
+    Raises:
+        ValueError: an unknown way.
+    """
+    plain = lm([int(token) for token in ids])
+    found = Ties(first, margins(plain[first:]), n_ways=len(ways))
+    yield found
+    for name in ways:
+        (way,) = run_ways(lm, ids, [name], plain, first)
+        flips = tuple(place - first for place in way.flips if place >= first)
+        steps = Way(name, way.logits[:0].clone(), way.difference[first:], way.best[first:], flips)
+        found = replace(found, ways=(*found.ways, steps))
+        yield found
+
+
+def _cached(lm: LanguageModel, ids: list[int], first: int) -> Tensor:
     cache = lm.new_cache(len(ids))
-    return torch.cat([lm([token], cache=cache) for token in ids])
+    rows = [lm(ids[: first + 1], cache=cache)]
+    for end in range(first + 2, len(ids) + 1):
+        if lm.config.turns_anew(cache.length, end):
+            cache.truncate(0)  # as generation does: from this length on all keys are turned otherwise
+        rows.append(lm(ids[cache.length : end], cache=cache)[-1:])
+    return torch.cat(rows)
 
 
 def _batched(lm: LanguageModel, ids: list[int]) -> Tensor:

@@ -45,6 +45,35 @@ def against_length(
     return figure
 
 
+def log_probs_along(
+    labels: Sequence[str], series: Mapping[str, Sequence[float]], *, x_title: str, y_title: str
+) -> Figure:
+    """Return log-probabilities of a text's tokens, one line per name; a token that was removed interrupts its line.
+
+    Args:
+        labels: the tokens, plain text.
+        series: name -> ln P for each token; -inf where it could not be drawn.
+        x_title, y_title: the axes' titles.
+    """
+    figure = theme.base_figure(340, x_title=x_title, y_title=y_title)
+    literal = [plotly_literal(label) for label in labels]
+    for (name, values), colour in zip(series.items(), theme.CATEGORICAL, strict=False):
+        amounts = np.asarray(values, dtype=np.float64)
+        figure.add_scatter(
+            x=list(range(1, len(labels) + 1)),
+            y=np.where(np.isfinite(amounts), amounts, np.nan),
+            name=plotly_literal(name),
+            mode="lines+markers",
+            line={"color": colour, "width": 2},
+            marker={"size": 5},
+            customdata=literal,
+            hovertemplate="%{customdata}: %{y:.4f}",
+        )
+    figure.update_layout(hovermode="x unified")
+    figure.update_yaxes(rangemode="tozero", showgrid=True, gridcolor=theme.GRID)
+    return figure
+
+
 def along_text(
     probs: Sequence[float],
     hints: Sequence[str],

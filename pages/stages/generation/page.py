@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pages.common import engines, link, page, session, widgets
 from pages.common.text import _
-from pages.stages.generation import cache, continuing, engine, repetition, runs, search, writing
+from pages.stages.generation import cache, continuing, engine, repetition, reported, runs, search, ties, writing
 
 LARGER = "smollm2-135m-instruct"  # a model that has read so much that its circles tighten
 titles = {
@@ -12,6 +12,8 @@ titles = {
     "search": _("Greedy, beam, exhaustive"),
     "trap": _("Repetition trap"),
     "many": _("Many texts"),
+    "ties": _("Temperature 0 and ties"),
+    "reported": _("Reported log-probabilities"),
     "cache": _("KV cache"),
 }
 
@@ -29,6 +31,10 @@ def show() -> None:
         repetition.show(lm, prompt)
     elif view == "many":
         continuing.show(lm, prompt)
+    elif view == "ties":
+        ties.show(lm, run)
+    elif view == "reported":
+        reported.show(lm, run)
     else:
         cache.show(lm, prompt, run)
 

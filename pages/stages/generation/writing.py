@@ -71,7 +71,7 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
                 "top_p": "%.2f",
             },
         )
-    page.snippet(_code(lm, prompt, run))
+    page.snippet(code(lm, prompt, run))
 
 
 def _earlier() -> None:
@@ -93,7 +93,7 @@ def _earlier() -> None:
         )
 
 
-def _code(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> str:
+def code(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> str:
     """Return the Python that draws the text in view, or without one yet the text that would be drawn."""
     path = run.tree.path(run.node)
     values = {"name": lm.name, "prompt": prompt.text}

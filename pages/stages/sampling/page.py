@@ -87,7 +87,7 @@ def show() -> None:
         link.stop()
     if served is None and st.session_state["source"] == "model":
         through.show(settings, tables.call_of(settings))
-        ties.show(session.language_model(), tuple(session.encoding().ids))
+        ties.show()
     st.subheader(_("The numbers"), anchor=False)
     if vocab_size > tables.MAX_ROWS:
         st.caption(_("The {n:,} most probable of {size:,} tokens.").format(n=tables.MAX_ROWS, size=vocab_size))

@@ -8,7 +8,7 @@ import lmcore
 from lmcore.analysis.generation.diversity import distinct, self_bleu
 from lmcore.generation.repetition import watch_circling
 from pages.common.escape import visible
-from tests.pages.generation.page import run, view
+from tests.pages.generation.page import current, press, run, view
 from tests.pages.harness import clean, figures, printed, told
 
 pytestmark = pytest.mark.slow
@@ -103,3 +103,30 @@ def test_every_view_stands_any_prompt(name: str, lang: str, prompt: str) -> None
             job.join(60)
             assert job.error is None
     clean(app.run())
+
+
+def test_ties_and_reported_log_probabilities_are_of_the_text_in_view() -> None:
+    app = press(run(), "run")
+    path = current(app).node.path()
+    lm, prompt = lmcore.load("small-world"), list(current(app).tree.prompt_ids)
+    ids = [*prompt, *(step.token_id for step in path)]
+    for name in ("ties", "reported"):
+        app.button(key=f"generation.view.more.{name}").click().run()
+        for job in app.session_state["generation.jobs"].values():
+            job.join(60)
+        clean(app.run())
+        if name == "ties":
+            steps = next(frame.value for frame in app.dataframe if "margin (logits)" in frame.value.columns)
+            best = lm(ids[:-1])[len(prompt) - 1 :].topk(2).values
+            np.testing.assert_allclose(steps["margin (logits)"], best[:, 0] - best[:, 1], atol=1e-4)
+            assert len(steps) == len(path)
+    table = next(frame.value for frame in app.dataframe if "after every stage" in frame.value.columns)
+    np.testing.assert_allclose(table["the model's own"], [step.log_prob for step in path], atol=1e-5)
+    np.testing.assert_allclose(table["after every stage"], np.log([step.prob for step in path]), atol=1e-6)
+    engines = next(each.value for each in app.table if "Which one" in each.value.columns)
+    assert engines.loc["SGLang", "Which one"].tolist() == ["after the temperature too", "after bias and penalties"]
+
+
+def test_ties_of_no_text_say_what_to_do() -> None:
+    for name in ("ties", "reported"):
+        assert "Generate a text first" in told(run(**{"generation.view": name}))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lmcore
-from lmcore.analysis.sampling.ties import WAYS, margins, run_ways
+from lmcore.analysis.sampling.ties import WAYS, margins, run_ways, ties
 
 
 def test_margins_in_logits_and_in_units_of_the_last_place():
@@ -52,6 +52,32 @@ def test_each_way_is_the_same_model_to_within_its_rounding():
         assert list(way.flips) == flipped.nonzero().squeeze(1).tolist()
         # A best token can only change where the margin is at most twice the largest difference.
         assert all(margins(plain).logits[place] <= 2 * way.difference[place] for place in way.flips)
+
+
+def test_the_steps_of_a_generation_are_told_apart_way_by_way():
+    lm = lmcore.load("small-world")
+    ids = lm.tokenizer.encode("The weather today is nice. The cat is in the garden.").ids
+    first = 4
+    begun, *_, found = ties(lm, ids, first)
+    assert not begun.ways and [way.name for way in found.ways] == list(WAYS)
+    plain = lm(ids)
+    assert found.margins.best.tolist() == plain[first:].argmax(-1).tolist()
+    steps = len(ids) - first
+    for way, alone in zip(found.ways, run_ways(lm, ids, plain=plain, first=first), strict=True):
+        assert len(way.difference) == len(way.best) == steps
+        torch.testing.assert_close(way.difference, alone.difference[first:])
+        for step in range(steps):
+            other = int(alone.logits[first + step].argmax())
+            assert found.flips(step).get(way.name) == (None if other == int(plain[first + step].argmax()) else other)
+
+
+def test_a_flip_is_found_where_bfloat16_cannot_tell_two_logits_apart():
+    lm = lmcore.load("small-world")
+    # Of so many steps of no sense some have a margin below what bfloat16 moves a logit by.
+    ids = [place * 7 % lm.config.vocab_size for place in range(120)]
+    *_, found = ties(lm, ids, 0, ["bfloat16"])
+    (way,) = found.ways
+    assert way.flips and all(found.margins.logits[step] <= 2 * way.difference[step] for step in way.flips)
 
 
 def test_an_unknown_way_is_refused():
