@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-__all__ = ["count_until_mass", "fit_within", "first_until_mass"]
+__all__ = ["Boundary", "count_until_mass", "fit_within", "first_until_mass"]
 
 Boundary = Literal["reach", "exceed", "dropped"]
 Ties = Literal["lowest", "highest", "all"]

@@ -10,7 +10,7 @@ import torch
 from lmcore.distribution import largest
 from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.falling import GUARD, Falling
-from lmcore.sampling.nucleus import count_until_mass, first_until_mass, fit_within
+from lmcore.sampling.nucleus import Boundary, count_until_mass, first_until_mass, fit_within
 from lmcore.sampling.stage import NOTHING, Context, Field, Note, Range, Stage, span
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _top_p_falling(tokens: Falling, settings: SamplingSettings) -> Falling | Non
         return None
     joint = rules.top_p_joint == "yes" or (rules.top_p_joint == "without min_p" and settings.min_p == 0)
     of = tokens.entered.get("top_k", tokens) if joint else tokens
-    boundary = "exceed" if rules.top_p_boundary == "exceed" else "reach"
+    boundary: Boundary = "exceed" if rules.top_p_boundary == "exceed" else "reach"
     shares = of.weights.cumsum(1).div_(of.total[:, None])
     count, near = count_until_mass(
         shares, of.first, settings.top_p, boundary=boundary, tolerance=of.tolerance, guard=GUARD
