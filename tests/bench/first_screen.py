@@ -17,7 +17,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.conftest import Server, launch, settle
+from tests.browser.conftest import Server, launch, visit
 from tests.browser.views import VIEWS, address
 
 
@@ -137,7 +137,7 @@ def measured(page: Page) -> Screen:
 
 def screens(
     browser: Browser,
-    url: str,
+    server: Server,
     sizes: Sequence[Size],
     names: Sequence[str],
     *,
@@ -148,7 +148,7 @@ def screens(
 
     A view is opened once for the sizes of the presenter view and once for the others; then the window is changed.
     """
-    context = browser.new_context(locale="en-US")
+    context = browser.new_context(locale="en-US", reduced_motion="reduce")
     context.set_default_timeout(120_000)
     page = context.new_page()
     for name in names:
@@ -158,8 +158,7 @@ def screens(
                 for size in shown:
                     page.set_viewport_size({"width": size.width, "height": size.height})
                     if size is shown[0]:
-                        page.goto(url + address(name, view, lang=lang, **({"present": "1"} if presenter else {})))
-                        settle(page)
+                        visit(page, server, address(name, view, lang=lang, present=str(int(presenter))))
                     yield name, view, size, measured(page)
     context.close()
 
@@ -172,7 +171,7 @@ def main() -> None:
         server, browser = Server("app.py", Path(folder) / "log.txt"), launch(playwright)
         try:
             print(f"{'page':14}{'view':14}{'size':12}{'controls':>14}{'picture':>14}  ")
-            for name, view, size, screen in screens(browser, server.url, SIZES, names):
+            for name, view, size, screen in screens(browser, server, SIZES, names):
                 misses = screen.misses(size, name)
                 n_missed += bool(misses)
                 spans = (screen.controls, screen.picture)

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import OpenPage, Server, settle
+from tests.browser.conftest import OpenPage, Server, settle, visit
 from tests.browser.views import VIEWS, address
 
 # Streamlit's own markup, which no option or style of ours changes: (rule, part of the selector or markup, reason).
@@ -80,7 +80,7 @@ def _once(page: Page, only: dict[str, list[str]]) -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def examined(browser: Browser, server: Server) -> Iterator[Page]:
-    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 900})
+    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(120_000)
     yield context.new_page()
     context.close()
@@ -89,8 +89,7 @@ def examined(browser: Browser, server: Server) -> Iterator[Page]:
 @pytest.mark.parametrize("name", VIEWS)
 def test_no_serious_violation_in_light_or_dark(examined: Page, server: Server, name: str) -> None:
     for view in VIEWS[name][1]:
-        examined.goto(server.url + address(name, view, lang="en"))
-        settle(examined)
+        visit(examined, server, address(name, view, lang="en"))
         for scheme in ("light", "dark"):
             assert violations(examined, scheme) == [], f"{view}, {scheme}"
 

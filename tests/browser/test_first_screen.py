@@ -28,7 +28,7 @@ COMES_LATER = {
 def test_controls_and_picture_are_on_the_first_screen(browser: Browser, server: Server, name: str) -> None:
     missed = {
         (view, size.name): told
-        for page, view, size, screen in screens(browser, server.url, (LAPTOP, PHONE), [name])
+        for page, view, size, screen in screens(browser, server, (LAPTOP, PHONE), [name])
         if (page, view) not in COMES_LATER and (told := screen.misses(size, page))
     }
     assert missed == {}
@@ -37,7 +37,7 @@ def test_controls_and_picture_are_on_the_first_screen(browser: Browser, server: 
 def test_first_views_are_whole_in_the_presenter_view(browser: Browser, server: Server) -> None:
     missed = {}
     for name, (_key, views) in VIEWS.items():
-        for _page, view, size, screen in screens(browser, server.url, (PROJECTOR, LARGE), [name], views=views[:1]):
+        for _page, view, size, screen in screens(browser, server, (PROJECTOR, LARGE), [name], views=views[:1]):
             if told := screen.misses(size, name):
                 missed[name, view, size.name] = told
     assert missed == {}

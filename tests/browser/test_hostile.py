@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import PASTE, ROOT, Server, settle
+from tests.browser.conftest import PASTE, ROOT, Server, settle, visit
 from tests.browser.views import VIEWS, address, shown_errors, too_wide
 from tests.pages.hostile import TEXTS
 
@@ -26,8 +26,8 @@ LONG_LINE = 1_000_000
 class Watched:
     """A page whose scripts, requests and dialogs are noted; without the policy that would stop what gets through."""
 
-    def __init__(self, context: BrowserContext, url: str) -> None:
-        self.page, self._url, self._problems = context.new_page(), url, list[str]()
+    def __init__(self, context: BrowserContext, server: Server) -> None:
+        self.page, self._server, self._problems = context.new_page(), server, list[str]()
         self.page.on("dialog", self._dialog)
         self.page.on("pageerror", lambda error: self._problems.append(f"error in a script: {error}"))
         self.page.on("request", lambda request: self._note(request.url))
@@ -39,11 +39,17 @@ class Watched:
 
     def _note(self, url: str) -> None:
         parts = urlsplit(url)
-        if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != urlsplit(self._url).netloc:
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != urlsplit(self._server.url).netloc:
             self._problems.append(f"asked for {url}")
 
     def open(self, path: str) -> Page:
-        self.page.goto(self._url + path)
+        """Open an address; see `visit`."""
+        visit(self.page, self._server, path)
+        return self.page
+
+    def load(self, path: str) -> Page:
+        """Open an address that only a browser's address field takes."""
+        self.page.goto(self._server.url + path)
         settle(self.page)
         return self.page
 
@@ -61,9 +67,10 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def watched(browser: Browser, server: Server) -> Iterator[Watched]:
-    context = browser.new_context(locale="en-US", bypass_csp=True, viewport={"width": WIDE, "height": 900})
+    viewport = {"width": WIDE, "height": 900}
+    context = browser.new_context(locale="en-US", bypass_csp=True, viewport=viewport, reduced_motion="reduce")
     context.set_default_timeout(120_000)
-    yield Watched(context, server.url)
+    yield Watched(context, server)
     context.close()
 
 
@@ -100,7 +107,7 @@ def test_every_page_meets_typed_hostile_texts(watched: Watched, name: str) -> No
 
 def test_lone_surrogates_and_bytes_that_are_no_text(watched: Watched) -> None:
     for name in VIEWS:
-        page = watched.open(f"/{name}?lang=en&prompt=a%ED%A0%80b%FF%00c")
+        page = watched.load(f"/{name}?lang=en&prompt=a%ED%A0%80b%FF%00c")
         assert watched.problems() == [], name
         page.get_by_label("Prompt", exact=True).evaluate(
             """field => {

@@ -68,6 +68,7 @@ def changed(tensor: torch.Tensor) -> torch.Tensor:
     return tensor * 1.5 + 0.3 if tensor.is_floating_point() else (tensor + 1) % 5  # the experts that are chosen
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_name_can_be_edited_and_what_was_put_in_goes_on(name: str) -> None:

@@ -45,6 +45,7 @@ models = st.builds(
 sequences = st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=20).map(torch.tensor)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(models, sequences)
 @torch.inference_mode()
@@ -65,6 +66,7 @@ def test_the_trace_adds_up(model, ids):
     assert all(len(trace.axes(name)) == tensor.ndim for name, tensor in trace.items())
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(models, sequences, st.data())
 @torch.inference_mode()

@@ -92,6 +92,7 @@ def test_every_view_runs_with_the_packaged_models(page: str, model: str) -> None
     walk_the_views(page, lang="zh", prompt="今天天气 😊", model=model)
 
 
+@pytest.mark.slow
 def test_what_bfloat16_changes_is_said(tmp_path, monkeypatch) -> None:
     write_folder("gemma3", tmp_path / "tiny")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))

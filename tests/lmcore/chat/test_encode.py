@@ -16,6 +16,7 @@ PIECES = st.sampled_from(["the", " the cat", " ", "\n", "天", "<|im_end|>", "<s
 CONTENT = st.lists(PIECES, max_size=6).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(CONTENT, CONTENT, st.booleans())
 def test_ids_are_transformers_whether_a_users_control_strings_are_tokens_or_text(first, second, as_text):

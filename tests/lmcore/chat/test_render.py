@@ -34,6 +34,7 @@ def theirs(source, messages, **options):
         return str(error)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(CONVERSATION.filter(bool), st.booleans(), st.sampled_from([None, TOOLS]))
 def test_the_text_is_transformers_and_its_spans_are_what_they_say(messages, prompt, tools):
@@ -169,6 +170,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 def test_a_hostile_template_ends_in_a_sentence(monkeypatch):
     monkeypatch.setattr(process, "SECONDS", 0.3)
     for source, sentence in HOSTILE.items():

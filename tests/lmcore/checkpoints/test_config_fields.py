@@ -55,6 +55,7 @@ def require_equal(folder):
 # ---- RoPE, described twice ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("older", [None, {}, LINEAR, {"type": "linear", "factor": 4.0}, YARN, {"rope_type": "default"}])
 @pytest.mark.parametrize("newer", [None, {"rope_type": "default", "rope_theta": 500.0}, YARN | {"rope_theta": 700.0}])
 @pytest.mark.parametrize("case", ["llama", "qwen2", "qwen3"])

@@ -95,6 +95,7 @@ def hub(tmp_path, monkeypatch):
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_model_is_downloaded_with_progress_and_is_the_folders(hub):
     said = []
     lm = lmcore.load(ID, progress=lambda what, share: said.append((what, share)))
@@ -125,6 +126,7 @@ def test_what_is_there_is_not_fetched_again_and_serves_without_the_hub(hub, monk
         assert torch.equal(first([1, 2, 3]), lm([1, 2, 3]))
 
 
+@pytest.mark.slow
 def test_a_download_that_broke_off_goes_on_where_it_was(hub):
     hub.breaks_off = True
     lm = lmcore.load(ID)

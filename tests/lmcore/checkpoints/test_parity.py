@@ -41,6 +41,7 @@ def compare(lm, reference, tolerance=1e-5):
     torch.testing.assert_close(pieces, theirs.logits[0], **within)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_folder_equals_transformers(case, tmp_path):
     reference = write_folder(case, tmp_path)
@@ -49,6 +50,7 @@ def test_a_folder_equals_transformers(case, tmp_path):
     compare(lm, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GGUF_CASES)
 def test_a_gguf_file_equals_transformers(case, tmp_path):
     reference = write_gguf(case, tmp_path / "tiny.gguf")

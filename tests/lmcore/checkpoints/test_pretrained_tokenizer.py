@@ -214,6 +214,7 @@ def test_a_file_that_begins_with_a_token_that_is_none_is_refused():
         beginning(Library(models.BPE(vocab={"a": 0}, merges=[])), "<bos>", "x")
 
 
+@pytest.mark.slow
 def test_long_texts_of_one_letter_take_no_age():
     assert len(PLAIN_SENTENCE_PIECE.encode("a" * 100_000).ids) == 100_000
     assert len(BYTE_LEVEL.encode("^" * 100_000).ids) == 100_000

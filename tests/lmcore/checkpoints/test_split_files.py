@@ -48,6 +48,7 @@ def split(tmp_path):
     return tmp_path / "split", lmcore.load(tmp_path / "whole" / "tiny.gguf")(IDS)
 
 
+@pytest.mark.slow
 def test_any_part_or_the_folder_stands_for_the_whole(split, monkeypatch):
     folder, logits = split
     for path in (*sorted(folder.iterdir()), folder):

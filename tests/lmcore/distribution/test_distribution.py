@@ -23,6 +23,7 @@ def random_probs(*shape):
     return generator.dirichlet(np.ones(shape[-1]), shape[:-1])
 
 
+@pytest.mark.slow
 @given(LOGITS)
 def test_softmax_and_log_softmax_equal_scipy(logits):
     np.testing.assert_allclose(distribution.softmax(logits).numpy(), scipy.special.softmax(logits), atol=1e-15)
@@ -83,6 +84,7 @@ def test_surprisal_of_a_token_whose_probability_underflows():
     assert distribution.surprisal_bits([0.0, -1000.0], 1).item() == pytest.approx(1000 / math.log(2))
 
 
+@pytest.mark.slow
 @given(FEW_VALUES, st.data())
 def test_top_and_rank_put_the_lower_id_first(values, data):
     order = sorted(range(len(values)), key=lambda i: (-values[i], i))
@@ -94,6 +96,7 @@ def test_top_and_rank_put_the_lower_id_first(values, data):
     assert distribution.rank(values, token) == 1 + order.index(token)
 
 
+@pytest.mark.slow
 @given(FEW_VALUES, st.data())
 def test_largest_equals_a_sort_under_both_tie_rules(values, data):
     k = data.draw(st.integers(1, len(values) - 1))

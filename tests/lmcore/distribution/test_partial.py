@@ -52,6 +52,7 @@ def test_the_truth_lies_within_the_bounds(case, temperature):
     assert inside(entropy, *partial.entropy_bits(temperature))
 
 
+@pytest.mark.slow
 @given(hidden(), TEMPERATURES, st.floats(0.01, 0.999))
 def test_the_number_of_kept_tokens_lies_within_the_bounds(case, temperature, share):
     probs, n = case
@@ -65,6 +66,7 @@ def test_the_number_of_kept_tokens_lies_within_the_bounds(case, temperature, sha
     assert low <= int((truth >= share * truth[0]).sum()) <= high
 
 
+@pytest.mark.slow
 @given(hidden())
 def test_at_temperature_one_probabilities_are_exact(case):
     probs, n = case
@@ -73,6 +75,7 @@ def test_at_temperature_one_probabilities_are_exact(case):
     np.testing.assert_allclose(high, probs[:n], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(hidden(), TEMPERATURES)
 def test_more_known_tokens_never_widen_the_bounds(case, temperature):
     probs, n = case
@@ -84,6 +87,7 @@ def test_more_known_tokens_never_widen_the_bounds(case, temperature):
     assert fewer.high <= 1 and more.low >= 0
 
 
+@pytest.mark.slow
 @given(hidden(), TEMPERATURES)
 def test_with_the_whole_vocabulary_nothing_is_left_open(case, temperature):
     probs, _n = case
@@ -111,6 +115,7 @@ def test_the_bounds_are_reached():
         assert any(np.allclose(reached, bound) for bound in partial.probs(0.5))
 
 
+@pytest.mark.slow
 def test_top_20_of_a_real_model(smollm_logits):
     probs = torch.softmax(smollm_logits.double(), 0).sort(descending=True).values.numpy()
     partial = known(probs, 20)

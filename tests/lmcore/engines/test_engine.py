@@ -45,6 +45,7 @@ def engine(way):
         engine.close()
 
 
+@pytest.mark.slow
 def test_what_it_can_do_is_found(engine, way, lm):
     found = engine.capabilities
     by_id = way in ("by id", "whole vocabulary", "without a description")
@@ -73,6 +74,7 @@ def test_tokens(engine, lm, text):
         assert shared.encode() == b"".join(expected.tokens[first:end])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_may_follow_is_the_models(engine, lm, text):
     log_probs = log_softmax(lm(lm.tokenizer.encode(text).ids)[-1])
@@ -88,6 +90,7 @@ def test_what_may_follow_is_the_models(engine, lm, text):
     assert known.tail_mass == pytest.approx(1 - sum(math.exp(each.log_prob) for each in found.best), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_how_the_prompt_was_foreseen_is_the_models(engine, lm, text):
     ids = lm.tokenizer.encode(text).ids
@@ -123,6 +126,7 @@ def test_the_same_weights_agree(engine, lm):
     assert [row.rank_here for row in found.rows] == [row.rank_there for row in found.rows]
 
 
+@pytest.mark.slow
 def test_the_whole_vocabulary_is_the_models_distribution(lm):
     with serving(Behaviour(most=-1)) as base_url:
         engine = Engine(EngineConfig("Tiny", base_url, "tiny"))
@@ -141,6 +145,7 @@ def test_what_a_server_draws_is_kept_with_what_it_was_among(engine, lm):
     assert len(drawn[0].among.best) + drawn[0].among.merged == 5
 
 
+@pytest.mark.slow
 def test_tokens_that_come_in_one_event_have_each_its_own_text(lm):
     with serving(Behaviour(together=3)) as base_url:
         engine, drawn = Engine(EngineConfig("Tiny", base_url, "tiny")), []
@@ -150,6 +155,7 @@ def test_tokens_that_come_in_one_event_have_each_its_own_text(lm):
     assert [token.text.encode() for token in drawn] == [lm.tokenizer.token_bytes(token.token_id) for token in drawn]
 
 
+@pytest.mark.slow
 def test_every_setting_is_sent_so_that_no_default_is_at_work():
     behaviour = Behaviour()
     with serving(behaviour) as base_url:
@@ -165,6 +171,7 @@ def test_every_setting_is_sent_so_that_no_default_is_at_work():
         engine.close()
 
 
+@pytest.mark.slow
 def test_processed_log_probabilities_are_noticed():
     with serving(Behaviour(processed=True)) as base_url:
         engine = Engine(EngineConfig("Tiny", base_url, "tiny"))
@@ -172,6 +179,7 @@ def test_processed_log_probabilities_are_noticed():
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_beginning_of_a_text_is_what_the_model_saw_up_to_there(engine, lm, text):
     ids = lm.tokenizer.encode(text).ids

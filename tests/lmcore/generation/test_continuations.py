@@ -15,6 +15,7 @@ def lm() -> lmcore.LanguageModel:
     return lmcore.load("small-world")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [SETTINGS, lmcore.SamplingSettings(temperature=1.5, seed=3)])
 def test_each_text_is_that_of_generate_with_its_seed(
     lm: lmcore.LanguageModel, settings: lmcore.SamplingSettings

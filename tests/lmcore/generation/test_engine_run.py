@@ -29,6 +29,7 @@ def run(behaviour):
         engine.close()
 
 
+@pytest.mark.slow
 def test_the_same_settings_from_the_same_place_walk_to_what_is_there(run):
     run.start()
     assert run.wait(20) and run.error is None and run.end == "max_new_tokens"
@@ -48,6 +49,7 @@ def test_the_same_settings_from_the_same_place_walk_to_what_is_there(run):
     assert run.node is first  # taking what was drawn goes there
 
 
+@pytest.mark.slow
 def test_what_was_pruned_comes_back(run):
     run.start()
     assert run.wait(20)
@@ -58,6 +60,7 @@ def test_what_was_pruned_comes_back(run):
     assert run.node is run.tip is end
 
 
+@pytest.mark.slow
 def test_a_node_tells_what_its_piece_told(run):
     run.step()
     assert run.wait(20)
@@ -68,6 +71,7 @@ def test_a_node_tells_what_its_piece_told(run):
         assert node.token == lm.tokenizer.token_bytes(node.token_id)
 
 
+@pytest.mark.slow
 def test_a_forgotten_run_ends(behaviour):
     with serving(behaviour) as base_url:
         engine = Engine(EngineConfig("Tiny", base_url, "tiny"))

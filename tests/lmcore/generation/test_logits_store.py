@@ -30,6 +30,7 @@ def random_model(encoding: str) -> lmcore.LanguageModel:
     return lmcore.LanguageModel("random", lmcore.Model(config), tokenizer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_any_order_of_asking_gives_the_logits_of_the_whole_text(encoding: str) -> None:
     lm = random_model(encoding)

@@ -50,6 +50,7 @@ def test_a_run_gives_the_text_of_steps_and_of_generate(lm: lmcore.LanguageModel)
     assert text(running) == text(stepping) == [5, 6, 7, *expected]
 
 
+@pytest.mark.slow
 def test_stop_waits_for_the_token_and_keeps_everything(lm: lmcore.LanguageModel) -> None:
     run = make(lm, 60)
     run.tokens_per_second = 20
@@ -96,6 +97,7 @@ def test_going_back_keeps_the_branch_in_view_until_another_is_taken(lm: lmcore.L
     assert text(run) == run.tree.ids(end) and run.end == "max_new_tokens"
 
 
+@pytest.mark.slow
 def test_settings_changed_while_running_hold_from_the_next_token(lm: lmcore.LanguageModel) -> None:
     run = make(lm, 60)
     run.tokens_per_second = 50
@@ -110,6 +112,7 @@ def test_settings_changed_while_running_hold_from_the_next_token(lm: lmcore.Lang
     assert used == sorted(used, key=lambda settings: settings == cold)  # one change, no way back
 
 
+@pytest.mark.slow
 def test_a_stop_token_ends_the_text(lm: lmcore.LanguageModel) -> None:
     whole = make(lm)
     whole.start()

@@ -69,6 +69,7 @@ def test_each_step_is_the_models_own_distribution(lm, prompt):
         ids.append(step.token_id)
 
 
+@pytest.mark.slow
 def test_same_seed_same_text_and_looking_changes_nothing(lm, prompt):
     def text(look: bool, seed: int) -> list[int]:
         found = []

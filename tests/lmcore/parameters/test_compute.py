@@ -26,6 +26,7 @@ def test_llama_7b_head_and_mlp() -> None:
     assert counted.flops == 2 * counted.macs
 
 
+@pytest.mark.slow
 @given(small_configs(), st.integers(0, 4), st.integers(1, 2))
 def test_macs_are_those_that_torch_counts_in_our_model(config: ModelConfig, past: int, new: int) -> None:
     model, cache = Model(config), KVCache(config)
@@ -38,6 +39,7 @@ def test_macs_are_those_that_torch_counts_in_our_model(config: ModelConfig, past
     assert compute(config, past, new).flops == counter.get_total_flops()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama-7b", "llama-3.2-1b", "qwen3-0.6b", "gemma-3-1b"])
 def test_prefill_and_decode_are_what_torch_counts_in_transformers(name: str) -> None:
     n_prompt = 600  # longer than Gemma's window

@@ -63,6 +63,7 @@ def test_every_preset_has_an_oracle() -> None:
     assert set(PRESETS) - set(PEERS) == {"curriculum-12x768", "transformer-2017"}
 
 
+@pytest.mark.slow
 @given(small_configs())
 def test_rows_are_the_tensors_of_our_model(config: ModelConfig) -> None:
     with torch.device("meta"):
@@ -78,6 +79,7 @@ def test_rows_are_the_tensors_of_our_model(config: ModelConfig) -> None:
     assert counted.total == count_model(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, c in PRESETS.items() if not c.extra_parts and c.architecture == "decoder"])
 def test_preset_without_extra_parts_is_a_model_of_ours(name: str) -> None:
     with torch.device("meta"):

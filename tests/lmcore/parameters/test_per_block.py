@@ -18,6 +18,7 @@ def test_llama_7b_mlp_of_a_layer() -> None:
     assert (sum(row.macs for row in rows), sum(row.flops for row in rows)) == (135_266_304, 270_532_608)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, c in PRESETS.items() if c.architecture == "decoder" and not c.extra_parts])
 def test_matrices_are_those_of_our_block(name: str) -> None:
     config = PRESETS[name]

@@ -20,6 +20,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 def test_what_is_written_reads_back_as_the_settings_it_claims(server):
     for asked in ASKED:

@@ -40,6 +40,7 @@ def test_the_case_that_was_reported():
         assert reshape(logits, SamplingSettings(top_p=0.8)).kept_ids.tolist() == [0, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_thresholds_in_decimals_too(dtype):
     source = np.random.default_rng(1)

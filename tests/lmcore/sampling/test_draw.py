@@ -37,6 +37,7 @@ def test_every_draw_takes_one_uniform_whatever_the_settings(knobs):
     assert torch.equal(generator.get_state(), reference.get_state())
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**64 - 1), st.integers(1, 30))
 def test_a_result_and_its_dense_probabilities_draw_the_same_tokens(seed, k):
     result = reshape(np.linspace(-3, 3, 25) ** 3 / 5, SamplingSettings(top_k=k, temperature=1.7))
@@ -68,6 +69,7 @@ def test_p_values_of_true_draws_are_uniform():
     assert scipy.stats.kstest(p_values, "uniform").pvalue > 0.001
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 500), min_size=2, max_size=20), st.data())
 def test_chi_square_equals_scipy_where_nothing_is_pooled(counts, data):
     counts = [count + 1 for count in counts]

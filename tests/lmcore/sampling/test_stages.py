@@ -109,6 +109,7 @@ def test_kept_sets_nest_as_a_knob_loosens(logits, data):
     assert kept[0] <= kept[1]
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=40), st.data())
 def test_probabilities_sum_to_one_and_are_zero_outside_the_kept_set(logits, data):
     values = {
@@ -172,6 +173,7 @@ def test_min_p_one_keeps_the_maxima_and_equality_stays():
     assert reshape([0, -math.log(2)], SamplingSettings(min_p=math.exp(-math.log(2)))).candidates == 2
 
 
+@pytest.mark.slow
 @given(LOGITS, LEVEL, st.booleans())
 def test_the_exllamav2_heap_equals_its_plain_description(logits, p, ranked):
     rules = Rules(top_p_boundary="crossing dropped")

@@ -79,6 +79,7 @@ GRID = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("size", [7, 1000])
 def test_kept_sets_and_probabilities_over_a_grid(shape, size):
@@ -99,6 +100,7 @@ def test_float32_logits_of_a_whole_model_sized_vocabulary(shape):
     assert ours(logits, {"temperature": 0.8, "top_p": 0.9}).candidates == pytest.approx(kept, rel=2e-3)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(-9_000_000, 9_000_000).map(lambda z: z / 1e6), min_size=2, max_size=30, unique=True),
     st.fixed_dictionaries(

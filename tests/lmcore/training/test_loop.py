@@ -28,6 +28,7 @@ def test_the_loss_is_the_mean_of_minus_ln_p():
     assert next_token_loss(logits, ids).item() == pytest.approx(by_hand.item())
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_curve_and_it_falls():
     def curve() -> list[float]:
         return [step.loss for step in train(tiny(), batches(3), TrainingSettings(steps=12, warmup_steps=2))]

@@ -3,6 +3,7 @@
 import platform
 from importlib.metadata import version
 
+import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
@@ -21,6 +22,7 @@ def texts_of_tables(app: AppTest) -> list[dict[str, list[str]]]:
     return [{str(row): list(map(str, values)) for row, *values in table.value.itertuples()} for table in app.table]
 
 
+@pytest.mark.slow
 def test_limits_are_those_of_the_code() -> None:
     limits = texts_of_tables(run())[0]
     assert limits["Prompt"] == [f"{session.MAX_CHARACTERS:,} characters, and no more tokens than the model's context"]

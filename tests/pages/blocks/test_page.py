@@ -260,6 +260,7 @@ def test_the_interventions_are_what_an_edited_pass_computes() -> None:
     assert table["id"].iloc[0] == (after - before).argmax() and table["id"].iloc[-1] == (after - before).argmin()
 
 
+@pytest.mark.slow
 def test_interventions_are_taken_back_undone_and_redone() -> None:
     app = run(prompt=PROMPT, **{"blocks.view": "interventions", "interventions": OFF})
     chips = [button.label for button in app.button if "✕" in button.label]
@@ -292,6 +293,7 @@ def test_before_and_after_stand_side_by_side_with_the_rest() -> None:
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "b", "the others"]
 
 
+@pytest.mark.slow
 def test_there_is_one_bar_a_token_until_something_is_changed() -> None:
     figure = before_and_after(["a", "b"], [0.5, 0.25], None, ("Before", "After"), "the others")
     (only,) = figure.data

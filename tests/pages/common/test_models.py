@@ -92,6 +92,7 @@ def test_a_cancelled_loading_ends_and_the_model_can_be_asked_for_again(gate):
     assert loaded(models, A) is models.get(A)
 
 
+@pytest.mark.slow
 def test_a_loading_goes_on_while_another_session_waits(gate):
     load_slowly, let_through = gate
     models = Models(load_slowly, 2**30)

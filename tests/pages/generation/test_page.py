@@ -38,6 +38,7 @@ def test_the_snippet_prints_what_the_page_shows() -> None:
     assert ids == app.dataframe[-1].value["id"].tolist()
 
 
+@pytest.mark.slow
 def test_steps_rewinds_and_looks_give_the_same_text_as_a_run() -> None:
     app = run()
     for _ in range(3):
@@ -55,6 +56,7 @@ def test_steps_rewinds_and_looks_give_the_same_text_as_a_run() -> None:
     assert current(app).node.depth == 0 and current(app).tip.depth == len(reference())
 
 
+@pytest.mark.slow
 def test_another_token_begins_a_branch_and_both_can_be_walked() -> None:
     app = press(run(), "run")
     first = current(app).tree.path(current(app).node)
@@ -94,6 +96,7 @@ def test_knobs_of_the_sampling_page_hold_here_too() -> None:
     assert "min_p=0.3" in app.code[-1].value
 
 
+@pytest.mark.slow
 def test_greedy_is_the_same_under_every_seed() -> None:
     texts = [press(run(temperature="0", seed=seed), "run").dataframe[-1].value["id"].tolist() for seed in ("1", "2")]
     assert texts[0] == texts[1] == [step.token_id for step in reference(temperature=0.0)]
@@ -132,6 +135,7 @@ def test_a_press_draws_with_what_was_set_before_it_although_the_page_has_not_run
     assert node.settings.temperature == 0 and node.token_id == reference(temperature=0.0)[0].token_id
 
 
+@pytest.mark.slow
 def test_the_snippet_draws_the_branch_in_view() -> None:
     app = press(run(), "run")
     generation = current(app)
@@ -144,6 +148,7 @@ def test_the_snippet_draws_the_branch_in_view() -> None:
     assert [int(line.split()[0]) for line in printed(app).splitlines()] == ids
 
 
+@pytest.mark.slow
 def test_generations_of_other_prompts_are_kept_and_come_back() -> None:
     app = press(run(), "run")
     ids = app.dataframe[-1].value["id"].tolist()
@@ -160,6 +165,7 @@ def test_generations_of_other_prompts_are_kept_and_come_back() -> None:
     assert clean(app).dataframe[-1].value["id"].tolist() == ids
 
 
+@pytest.mark.slow
 def test_cached_and_plain_generation_agree() -> None:
     app = press(run(), "run")
     plain = press(run(kv_cache="0"), "run")

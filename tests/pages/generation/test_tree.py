@@ -10,6 +10,7 @@ from tests.pages.generation.page import PROMPT, current, press, run
 from tests.pages.harness import clean
 
 
+@pytest.mark.slow
 def test_a_branch_is_named_pruned_and_put_back() -> None:
     app = press(run(), "run")
     run_ = current(app)
@@ -46,6 +47,7 @@ def opened(app: AppTest, text: str) -> AppTest:
     return app
 
 
+@pytest.mark.slow
 def test_a_saved_tree_is_opened_by_another_session() -> None:
     app = press(run(), "run")
     run_ = current(app)

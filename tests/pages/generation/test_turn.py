@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import lmcore
 from lmcore import chat
 from tests.pages.generation.page import current, press, run
@@ -25,6 +27,7 @@ def messages(app) -> list[dict[str, str]]:
     return json.loads(app.session_state["chat"])["messages"]
 
 
+@pytest.mark.slow
 def test_an_answer_becomes_a_message_and_the_next_message_is_answered_at_once() -> None:
     app = press(run(**ADDRESS), "run")
     first = current(app)

@@ -108,6 +108,7 @@ def test_a_file_that_is_no_lesson_is_refused_by_name(tmp_path: Path, text: str, 
         read(file)
 
 
+@pytest.mark.slow
 def test_a_teachers_folder_is_read_and_broken_files_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     asked = ASK.replace("when = 2", "when = 4") + 'measure = {name = "tokens", prompt = "今天天气真不错"}'
@@ -168,6 +169,7 @@ def test_the_lesson_in_the_teaching_guide_can_be_followed(tmp_path: Path) -> Non
     assert problems_of_file(tmp_path / "mine.toml", lmcore.load, "small-world") == []
 
 
+@pytest.mark.slow
 def test_sheets_to_print_are_computed_when_they_are_shown() -> None:
     worksheet, key, guide = (
         told(open_page("lessons", **{"lessons.sheet": sheet, "lessons.of": "6-choosing"}))

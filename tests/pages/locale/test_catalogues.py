@@ -24,6 +24,7 @@ def test_the_extraction_sees_the_code() -> None:
     assert ("This page needs at least {n} token.", "This page needs at least {n} tokens.") in sources["common"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", CODES)
 def test_no_string_is_untranslated_or_fuzzy(language: str) -> None:
     known = catalogue_messages(language)

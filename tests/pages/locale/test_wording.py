@@ -62,6 +62,7 @@ def lesson_texts(language: str) -> list[str]:
     return [text for path in sorted(OWN.glob("*.toml")) for text in texts(tomllib.loads(path.read_text("utf-8")))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ENGLISH)
 def test_english_on_screen_is_plain(wrong: str) -> None:
     assert [text for text in english() if re.search(wrong, text, re.IGNORECASE)] == [], f"write: {ENGLISH[wrong]}"

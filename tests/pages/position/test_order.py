@@ -43,6 +43,7 @@ def test_without_positions_the_first_layer_cannot_tell_and_the_page_shows_it() -
     assert table.loc["none", "hidden_state"] > 100 * comparison.ROUNDING  # deeper layers can: measured, not assumed
 
 
+@pytest.mark.slow
 def test_the_readers_prompt_has_two_tokens_exchanged() -> None:
     app = run(prompt="小明喜欢小红，", **{"position.view": "order", "position.pair": "prompt"})
     assert "小红喜欢小明，" in told(app)

@@ -101,6 +101,7 @@ def test_an_emoji_is_one_group_of_four_tokens() -> None:
     assert [chip["bytes"] for chip in groups[1]["chips"]] == ["f0", "9f", "98", "8a"]
 
 
+@pytest.mark.slow
 def test_hostile_texts_reach_the_parts_as_plain_visible_text() -> None:
     for text in TEXTS:
         if text:

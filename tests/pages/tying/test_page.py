@@ -202,6 +202,7 @@ def card_text(app) -> str:
     return "\n".join(element.value for element in [*app.markdown, *app.code[:-1]])
 
 
+@pytest.mark.slow
 def test_checks_give_the_right_values() -> None:
     app = view("checks")
     text = card_text(app)

@@ -31,6 +31,7 @@ def tiny(**choices) -> Model:
     return Model(config).double()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("encoding", ["rope", "learned", "relative", "none"])
 def test_gradients_by_finite_differences(encoding, tied):
@@ -188,6 +189,7 @@ def test_splitting_copies_no_weights_and_leaves_the_model_tied():
     assert model.token_embedding.weight is table is model.head.weight and table.grad is None
 
 
+@pytest.mark.slow
 def test_where_a_step_stops_helping():
     model = tiny()
     found = gradients(model, IDS)
