@@ -3,7 +3,7 @@
 MODEL is a built-in model's name, a folder or a GGUF file. The texts are one a line, or the column "text" of a .csv
 file, or JSON strings or objects with "text", one a line, of a .jsonl file. The settings are lmcore's own, or those of
 an engine: --engine llama.cpp. --compare scores the same texts under others, which are given as name=value and may name
-an engine: --compare "engine=vllm temperature=0.7 top_p=0.8".
+an engine: --compare "engine=vllm temperature=0.7 top_p=0.8". The value "off" turns off what an engine has on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from lmcore.language_model import LanguageModel
 from lmcore.sampling import PRESETS, Field, Ids, SamplingSettings, preset
 from lmcore.sampling.registry import all_fields
 
-__all__ = ["main"]
+__all__ = ["as_arguments", "main"]
+
+_OFF = "off"  # what turns a knob off on the command line
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -58,6 +60,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(json.dumps(told, ensure_ascii=False, indent=2))
 
 
+def as_arguments(settings: SamplingSettings) -> str | None:
+    """Return the options that give these settings, but for the seed; None where order or rules are no engine's own.
+
+    >>> as_arguments(SamplingSettings(temperature=0.8, top_p=0.9))
+    '--temperature=0.8 --top-p=0.9'
+    >>> as_arguments(preset("ollama", top_k=None))
+    '--engine=ollama --penalty-last-n=64 --temperature=0.8 --top-p=0.9 --top-k=off'
+    """
+    engine = settings.engine if settings.engine in PRESETS else "lmcore"
+    told = {name: _as_text(value) for name, value in settings.values}
+    if engine != "lmcore":
+        defaults = (name for name in PRESETS[engine].defaults if name in all_fields())
+        told.update({name: _OFF for name in defaults if name not in told})
+    again = _settings(engine, told)
+    if (again.values, again.order, again.rules) != (settings.values, settings.order, settings.rules):
+        return None
+    options = {**({} if engine == "lmcore" else {"engine": engine}), **told}
+    return " ".join(f"--{name.replace('_', '-')}={text}" for name, text in options.items())
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(":".join(map(repr, each)) if isinstance(each, tuple) else repr(each) for each in value)
+    return repr(value)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m lmcore.analysis.sampling",
@@ -84,7 +112,7 @@ def _settings(engine: str, given: Mapping[str, str]) -> SamplingSettings:
     """Make settings of texts, in the words of the command line."""
     values = {name.replace("-", "_"): _value(name.replace("-", "_"), text) for name, text in given.items()}
     if engine == "lmcore":
-        return SamplingSettings(**values)
+        return SamplingSettings(**{n: all_fields()[n].off if v is None else v for n, v in values.items()})
     if engine not in PRESETS:
         raise ValueError(f"engine is {engine!r}; it must be lmcore or one of {', '.join(PRESETS)}.")
     return preset(engine, **values)
@@ -94,6 +122,8 @@ def _value(name: str, text: str) -> Any:
     field = all_fields().get(name)
     if field is None:
         raise ValueError(f"{name!r} is not a sampling setting; the settings are {', '.join(sorted(all_fields()))}.")
+    if text == _OFF:
+        return None
     try:
         if name == "logit_bias":
             return {int(token): float(amount) for token, _, amount in (p.partition(":") for p in text.split(","))}

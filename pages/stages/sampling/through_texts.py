@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import streamlit as st
 
 from lmcore import SamplingSettings
 from lmcore.analysis.logits.texts import Line
+from lmcore.analysis.sampling.command import as_arguments
 from lmcore.analysis.sampling.texts import Summary, TextThrough, rows, through_texts
 from lmcore.language_model import LanguageModel
 from lmcore.worker import Worker, each_of
@@ -53,6 +55,11 @@ def show(lm: LanguageModel, settings: SamplingSettings, pinned: SamplingSettings
         st.caption(_("Another setting or another list begins anew: press the button again."))
     else:
         st.fragment(_watch, run_every=_REFRESH if reading.running else None)(lm, reading, reading.running)
+    if (options := as_arguments(settings)) is not None:
+        command = (
+            f"python -m lmcore.analysis.sampling {shlex.quote(lm.name)} --text texts.txt {options} --out table.csv"
+        )
+        st.code(command, language="bash", wrap_lines=True)
 
 
 def summary(settings: Sequence[Sequence[Mapping[str, Sequence[Any]]]]) -> pd.DataFrame:

@@ -9,11 +9,11 @@ import pytest
 import lmcore
 from lmcore import SamplingSettings
 from lmcore.analysis.logits.texts import Line
-from lmcore.analysis.sampling.command import main
+from lmcore.analysis.sampling.command import as_arguments, main
 from lmcore.analysis.sampling.texts import Summary, rows, through_texts
 from lmcore.analysis.sampling.through import ScoredThrough, TextLogits
 from lmcore.corpus.truth import Truth
-from lmcore.sampling import preset
+from lmcore.sampling import PRESETS, preset
 
 TEXTS = ["The weather today is nice.", "今天天气很好", "好"]
 LINES = [Line(number, text) for number, text in enumerate(TEXTS, start=1)]
@@ -97,3 +97,18 @@ def test_what_is_wrong_is_said_in_a_sentence(given, said, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["small-world", "--text", str(texts), *given])
     assert said in capsys.readouterr().err
+
+
+def test_settings_are_written_as_options_that_give_them_again(tmp_path, capsys):
+    texts = tmp_path / "texts.txt"
+    texts.write_text(TEXTS[0], encoding="utf-8")
+    bias = {3: float("-inf"), 7: -1.5}
+    for settings in (
+        *(preset(name, temperature=0.7, top_p=0.8, top_k=None) for name in PRESETS),
+        SamplingSettings(logit_bias=bias, dry_multiplier=0.8, dry_sequence_breakers=(1, 5), temperature=0.1 + 0.2),
+    ):
+        options = as_arguments(settings)
+        assert options is not None, settings
+        main(["small-world", "--text", str(texts), *options.split()])
+        assert json.loads(capsys.readouterr().out)[0]["settings"] == repr(settings)
+    assert as_arguments(preset("vllm", order=("top_p", "temperature"), top_p=0.5)) is None
