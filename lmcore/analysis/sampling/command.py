@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -52,11 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not scored:
         parser.error(f"{given.text} holds no text that could be scored.")
     told = [
-        {"settings": repr(each), **asdict(Summary.of([text.tables[place] for text in scored]))}
+        _finite({"settings": repr(each), **asdict(Summary.of([text.tables[place] for text in scored]))})
         for place, each in enumerate(settings.values())
     ]
-    for each in told:  # JSON has no NaN
-        each.update({name: None for name, value in each.items() if value != value})  # noqa: PLR0124
     print(json.dumps(told, ensure_ascii=False, indent=2))
 
 
@@ -146,7 +145,7 @@ def _write(path: Path, lm: LanguageModel, found: Sequence[TextThrough], names: S
     with path.open("w", encoding="utf-8", newline="") as file:
         table = rows(lm, found, names)
         if path.suffix.lower() == ".jsonl":
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table)
+            file.writelines(json.dumps(_finite(row), ensure_ascii=False) + "\n" for row in table)
             return
         columns: dict[str, None] = {}
         kept = list(table)
@@ -155,3 +154,8 @@ def _write(path: Path, lm: LanguageModel, found: Sequence[TextThrough], names: S
         writer = csv.DictWriter(file, list(columns))
         writer.writeheader()
         writer.writerows(kept)
+
+
+def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as JSON can have it: what was removed has no surprisal, what is not known no distance."""
+    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in row.items()}

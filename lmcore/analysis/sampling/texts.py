@@ -16,7 +16,7 @@ from lmcore.sampling import SamplingSettings
 
 __all__ = ["Summary", "TextThrough", "rows", "through_texts"]
 
-Columns = Mapping[str, Sequence[Any]]
+Columns = Mapping[str, Sequence[Any] | np.ndarray]
 _OF_THE_TEXT = ("position", "token_id", "entropy_bits_before", "bits_before", "truth_distance_before")
 
 
@@ -27,13 +27,14 @@ class TextThrough:
     Attributes:
         line: The text, with its number.
         n_tokens: How many tokens it has.
-        tables: For each of the settings the columns of `ScoredThrough.columns`; empty where there is a problem.
+        tables: For each of the settings the columns of `ScoredThrough.columns`, as arrays; empty where there is a
+            problem.
         problem: Why it was not scored, or "".
     """
 
     line: Line
     n_tokens: int
-    tables: tuple[Columns, ...]
+    tables: tuple[Mapping[str, np.ndarray], ...]
     problem: Problem = ""
 
 
@@ -63,8 +64,9 @@ def through_texts(
         if known is not None and not any(row is not None for row in known):
             known = None
         text = TextLogits.of(lm(ids), ids)
-        tables = tuple(ScoredThrough.of(text, each, known).columns() for each in settings)
-        yield TextThrough(line, len(ids), tables)
+        tables = [ScoredThrough.of(text, each, known).columns() for each in settings]
+        # As arrays: lists of a thousand texts' numbers would take several times as much memory.
+        yield TextThrough(line, len(ids), tuple({n: np.asarray(c) for n, c in table.items()} for table in tables))
 
 
 def rows(lm: LanguageModel, found: Iterable[TextThrough], names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -76,13 +78,14 @@ def rows(lm: LanguageModel, found: Iterable[TextThrough], names: Sequence[str]) 
         names: What the columns of each of the settings end in: "candidates (pinned)"; "" adds nothing.
     """
     for text in found:
-        for place in range(len(text.tables[0]["position"]) if text.tables else 0):
-            first = text.tables[0]
+        tables = [{name: column.tolist() for name, column in table.items()} for table in text.tables]
+        for place in range(len(tables[0]["position"]) if tables else 0):
+            first = tables[0]
             token = lm.tokenizer.token_bytes(first["token_id"][place])
             row = {"line": text.line.number, "position": first["position"][place] + 1}
             row |= {"token_id": first["token_id"][place], "token": token.decode("utf-8", "backslashreplace")}
             row |= {name: first[name][place] for name in _OF_THE_TEXT[2:] if name in first}
-            for ending, table in zip(names, text.tables, strict=True):
+            for ending, table in zip(names, tables, strict=True):
                 own = {name: values[place] for name, values in table.items() if name not in _OF_THE_TEXT}
                 row |= {f"{name} ({ending})" if ending else name: value for name, value in own.items()}
             yield row

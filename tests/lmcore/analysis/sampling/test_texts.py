@@ -35,7 +35,7 @@ def test_each_text_is_scored_under_each_setting(lm):
     assert [text.problem for text in found] == ["", "", "one token"]
     for text in found[:2]:
         for settings, table in zip(SETTINGS, text.tables, strict=True):
-            assert table == one(lm, text.line.text, settings).columns()
+            assert {n: c.tolist() for n, c in table.items()} == one(lm, text.line.text, settings).columns()
 
 
 def test_a_row_for_each_position_has_all_settings_beside_one_another(lm):
