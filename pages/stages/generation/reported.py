@@ -152,17 +152,21 @@ def _draw(path: Sequence[Node], found: _Found) -> None:
 
 
 def _engines(values: dict[str, list[float]]) -> pd.DataFrame:
-    """Return a row for each number that an engine reports: which one it is, and its sum over this text."""
-    shown, rows = titles(), []
-    for preset in PRESETS.values():
-        for name, kind in preset.reports.items():
-            total = math.fsum(values[kind]) if kind else math.nan
-            rows.append(
-                {
-                    _("Engine"): preset.title,
-                    _("Reported as"): name,
-                    _("Which one"): shown[kind],
-                    _("Sum over this text (nats)"): f"{total:.3f}" if math.isfinite(total) else "–",
-                }
-            )
-    return pd.DataFrame(rows).set_index(_("Engine"))
+    """Return a row for each kind: its sum over this text, and which engines report it under which name."""
+    rows = []
+    for kind, name in titles().items():
+        engines = [
+            f"{preset.title} ({called})"
+            for preset in PRESETS.values()
+            for called, reported in preset.reports.items()
+            if reported == kind
+        ]
+        total = math.fsum(values[kind]) if kind else math.nan
+        rows.append(
+            {
+                _("ln P"): name,
+                _("Sum over this text (nats)"): f"{total:.3f}" if math.isfinite(total) else "–",
+                _("Reported by"): "; ".join(engines),
+            }
+        )
+    return pd.DataFrame(rows).set_index(_("ln P"))

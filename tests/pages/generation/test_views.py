@@ -123,8 +123,10 @@ def test_ties_and_reported_log_probabilities_are_of_the_text_in_view() -> None:
     table = next(frame.value for frame in app.dataframe if "after every stage" in frame.value.columns)
     np.testing.assert_allclose(table["the model's own"], [step.log_prob for step in path], atol=1e-5)
     np.testing.assert_allclose(table["after every stage"], np.log([step.prob for step in path]), atol=1e-6)
-    engines = next(each.value for each in app.table if "Which one" in each.value.columns)
-    assert engines.loc["SGLang", "Which one"].tolist() == ["after the temperature too", "after bias and penalties"]
+    engines = next(each.value for each in app.table if "Reported by" in each.value.columns)
+    assert "SGLang (logprobs);" in engines.loc["after the temperature too", "Reported by"]
+    sums = engines["Sum over this text (nats)"]
+    assert float(sums["the model's own"]) == pytest.approx(sum(step.log_prob for step in path), abs=1e-3)
 
 
 def test_ties_of_no_text_say_what_to_do() -> None:
