@@ -13,6 +13,7 @@ for step in lmcore.generate(lm, enc.ids, lmcore.SamplingSettings(seed=1), max_ne
 """
 
 from lmcore import builtin, chat, distribution, parameters
+from lmcore.compare import Comparison, compare
 from lmcore.config import ModelConfig
 from lmcore.generation import GenerationStep, generate
 from lmcore.kv_cache import KVCache
@@ -29,6 +30,7 @@ find_moved_modules()
 
 __all__ = [
     "AvailableModel",
+    "Comparison",
     "Encoding",
     "GenerationStep",
     "History",
@@ -46,6 +48,7 @@ __all__ = [
     "available",
     "builtin",
     "chat",
+    "compare",
     "distribution",
     "draw",
     "generate",

@@ -26,6 +26,7 @@ FLOORS = [
     {"builtin"},
     {"loading"},
     {"analysis"},
+    {"compare"},
     {"training"},
 ]
 PURE = {"distribution", "sampling"}

@@ -52,7 +52,7 @@ def agreement(served: TopTokens, log_probs: Tensor, tokenizer: Tokenizer) -> Agr
     """
     rows = []
     for each in served.best:
-        token_id = each.token_id if each.token_id is not None else _id_of(tokenizer, each.text)
+        token_id = each.token_id if each.token_id is not None else id_of_text(tokenizer, each.text)
         if token_id is not None and token_id < len(log_probs):
             rows.append(
                 TokenAgreement(
@@ -67,8 +67,8 @@ def agreement(served: TopTokens, log_probs: Tensor, tokenizer: Tokenizer) -> Agr
     return Agreement(tuple(rows))
 
 
-def _id_of(tokenizer: Tokenizer, text: str) -> int | None:
-    """The token that is exactly this text."""
+def id_of_text(tokenizer: Tokenizer, text: str) -> int | None:
+    """Return the token that is exactly this text; None where no token is."""
     ids = tokenizer.encode(text).ids if text else []
     matching = [token_id for token_id in ids if tokenizer.token_bytes(token_id) == text.encode()]
     return matching[0] if len(ids) == len(matching) == 1 else None

@@ -50,7 +50,7 @@ def _models() -> Models:
     torch.set_num_threads(min(2, os.cpu_count() or 1))
     # A thread that computes a token waits for Python's lock at each layer: another's turn is a millisecond, not five.
     sys.setswitchinterval(0.001)
-    return Models(_load, memory_budget() - kept().max_bytes, loaded=leave_out_of_collections)
+    return Models(_load, models_budget(), loaded=leave_out_of_collections)
 
 
 def leave_out_of_collections() -> None:
@@ -79,6 +79,11 @@ def memory_budget() -> int:
     if not 0 < budget < math.inf:
         raise ValueError(f"{MEMORY_VARIABLE} must be a positive number of GiB, such as 4, got {given!r}.")
     return int(budget * 2**30)
+
+
+def models_budget() -> int:
+    """Return the bytes of weights that are kept in memory."""
+    return memory_budget() - kept().max_bytes
 
 
 @shared()

@@ -19,6 +19,7 @@ def titles() -> dict[str, str]:
         "logits": _("LM head and logits"),
         "sampling": _("Sampling"),
         "generation": _("Generation"),
+        "compare": _("Compare"),
         "tying": _("Weight tying"),
         "training": _("Joint training"),
     }

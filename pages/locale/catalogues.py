@@ -20,6 +20,7 @@ from babel.messages.pofile import read_po
 
 from lmcore import requests
 from lmcore.chat import findings
+from lmcore.compare import texts as compare_texts
 from lmcore.sampling import registry
 
 FOLDER = Path(__file__).parent
@@ -64,6 +65,7 @@ def source_messages() -> dict[str, set[MessageId]]:
     found["sampling_lab"] |= registry.texts()  # the stages say their titles themselves
     found["tokenization"] |= findings.texts()
     found["sampling"] |= requests.texts()
+    found["compare"] |= compare_texts()
     return {name: messages if name == "common" else messages - found["common"] for name, messages in found.items()}
 
 

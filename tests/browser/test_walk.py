@@ -9,7 +9,18 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ROOT, OpenPage, settle
 
-PAGES = ["tokenization", "embedding", "position", "blocks", "logits", "sampling", "generation", "tying", "training"]
+PAGES = [
+    "tokenization",
+    "embedding",
+    "position",
+    "blocks",
+    "logits",
+    "sampling",
+    "generation",
+    "compare",
+    "tying",
+    "training",
+]
 
 
 def test_the_pages_are_those_of_the_pipeline() -> None:

@@ -1,0 +1,1 @@
+"""Pictures of two runs side by side."""

@@ -1,0 +1,36 @@
+"""Compare: two runs side by side, where they part first, and how far apart they are."""
+
+from __future__ import annotations
+
+from pages.common import link, page, widgets
+from pages.common.text import _
+from pages.stages.compare import parts, positions, texts
+
+VIEWS = {"positions": positions.show, "texts": texts.show, "parts": parts.show}
+titles = {
+    "positions": _("Where they part"),
+    "texts": _("Texts"),
+    "parts": _("Which part did it"),
+}
+
+
+def show() -> None:
+    """Show the view that the reader looks at."""
+    VIEWS[widgets.views("compare.view", titles, 4)]()
+
+
+page.header(
+    _("Compare"),
+    _("Two runs side by side: where they part first, and how far apart they are."),
+    r"\mathrm{KL}(A\,\|\,B) = \sum_{t} P_A(t)\,\log_2 \frac{P_A(t)}{P_B(t)}",
+)
+link.fragment(show)
+page.try_next(
+    page.Suggestion(_("The same weights in bfloat16: which positions feel it?"), "compare", {"compare.reads": "same"}),
+    page.Suggestion(
+        _("Another model of the small world, at the same place of the text."),
+        "compare",
+        {"model": "small-world", "compare.model": "small-world-untied"},
+    ),
+    page.Suggestion(_("The defaults of vLLM against plain sampling."), "compare", {"compare.sampler": "vllm"}),
+)

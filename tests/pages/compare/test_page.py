@@ -1,0 +1,77 @@
+"""The page Compare: the verdict, the numbers of every place against NumPy, strange links, and its snippet."""
+
+import base64
+import math
+
+import numpy as np
+import pytest
+
+import lmcore
+from lmcore.distribution import kl_bits, softmax
+from pages.figures.compare import apart as pictures
+from tests.pages.harness import clean, figures, open_page, printed, table_with, told
+
+PROMPT = "The weather today is"
+
+
+def numbers(values: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(values["bdata"]), "f8")
+
+
+def page(**address: str):
+    return clean(open_page("compare", **{"model": "small-world", "prompt": PROMPT, **address}))
+
+
+def test_the_line_names_the_stage() -> None:
+    for address, sentence in (
+        ({}, "First difference: logits."),
+        ({"compare.model": "small-world"}, "the same in everything"),
+        ({"compare.model": "small-world", "compare.sampler": "llama.cpp"}, "First difference: sampler."),
+        ({"compare.model": "small-world", "compare.seed": "5"}, "First difference: draw."),
+        (
+            {"compare.model": "small-world", "compare.reads": "other", "compare.text": "The king"},
+            "First difference: text.",
+        ),
+        (
+            {"compare.model": "small-world", "compare.reads": "control", "prompt": "a<|endoftext|>b"},
+            "First difference: ids.",
+        ),
+        (
+            {"compare.model": "small-world", "compare.seed": "5", "temperature": "0", "compare.sampler": "same"},
+            "the same in",
+        ),
+    ):
+        assert sentence in told(page(**address)), address
+
+
+def test_the_numbers_are_those_of_the_logits() -> None:
+    app = page()
+    a, b = (lmcore.load(name) for name in ("small-world", "small-world:bfloat16"))
+    ids = a.tokenizer.encode(PROMPT).ids
+    p, q = softmax(a(ids)), softmax(b(ids))
+    table = table_with(app, "KL(A‖B), bits")
+    np.testing.assert_allclose(table["KL(A‖B), bits"], kl_bits(p, q)[table["Place"].tolist()], atol=1e-12)
+    assert table["KL(A‖B), bits"].is_monotonic_decreasing
+    line, bars = figures(app)
+    np.testing.assert_allclose(numbers(line.data[0].y), kl_bits(p, q), atol=1e-12)
+    place = int(kl_bits(p, q).argmax())
+    first = int(p[place].argmax())
+    assert numbers(bars.data[0].x)[0] == pytest.approx(float(p[place, first]))
+    assert numbers(bars.data[1].x)[0] == pytest.approx(float(q[place, first]))
+    first, means = printed(app).strip().split("\n")
+    assert first.startswith("logits") and float(means.split()[0]) == pytest.approx(float(kl_bits(p, q).mean()))
+
+
+def test_another_vocabulary_and_strange_links() -> None:
+    app = page(**{"compare.place": "99", "compare.seed": "-3", "compare.model": "no-such", "compare.reads": "?"})
+    assert "99 is not a number from 0 to" in told(app) and "no-such is not a choice here" in told(app)
+    app = clean(open_page("compare", model="small-world", prompt=""))
+    assert "at least 1 token" in told(app)
+    assert "Paste a request" in told(page(**{"compare.reads": "pasted"}))
+
+
+def test_the_curve_marks_flips_and_leaves_out_what_is_infinite() -> None:
+    drawn = pictures.along_the_text(["a", "<b>"], [0.5, math.inf], [False, True], 1, ("Token", "KL"), "flip")
+    assert drawn.data[0].y[0] == 0.5 and math.isnan(drawn.data[0].y[1])
+    assert drawn.data[1].x.tolist() == [1] and "&lt;b&gt;" in drawn.data[0].customdata[1]
+    assert pictures.parts(["q"], [-0.25], "gone").data[0].text == ["-25 %"]
