@@ -1,8 +1,9 @@
 """A converted copy of a model's weights in the user's cache directory, which makes its second start faster.
 
 The copy is a convenience: whatever is wrong with it or with the disk, loading goes on without it.
-It is used only when its source files have the size and time they had, and each of its tensors the digest
-noted beside it; it appears under its name only when it is complete.
+It is used only when its source files have the size and time they had, and each of its tensors the checksum
+noted beside it; it appears under its name only when it is complete. It is written in a thread, which the end of the
+program waits for: weights that somebody changes meanwhile have another checksum than was noted before.
 
 Its tensors begin at multiples of 64 bytes, as those in memory do. From elsewhere, where the library's own writer puts
 them, products take other paths, and the last bits of a second start's logits differ from those of the first.
@@ -16,27 +17,30 @@ import logging
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import platformdirs
 import torch
 from torch import Tensor
 
 from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
-from lmcore.checkpoints.weights import build, own_tensors
+from lmcore.checkpoints.weights import build, each_in_threads, own_tensors
 from lmcore.config import ModelConfig
 from lmcore.model import Model
 
-_FORMAT = 7
+_FORMAT = 8
 _ALIGNMENT = 64  # bytes
+_SUMMED = 1 << 17  # numbers of eight bytes that have one sum
 _ABANDONED_AFTER = 86_400  # seconds; another process may still be writing what is younger
 _DTYPES = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 _log = logging.getLogger(__name__)
+_writing: set[threading.Thread] = set()
 
 
 def cache_directory() -> Path:
@@ -85,8 +89,8 @@ class ConvertedCopy:
             weights = self._folder / "model.safetensors"
             source = SafetensorsFiles([weights])
             tensors = {tensor: source.read(tensor, self._dtype) for tensor in source.shapes()}
-            if _digests(tensors, Doing.CHECKING_COPY, said) != facts["sha256"]:
-                raise ValueError(f"{weights.name} has another SHA-256 than was noted")
+            if _checksums(tensors, Doing.CHECKING_COPY, said) != facts["checksums"]:
+                raise ValueError(f"{weights.name} has another checksum than was noted")
             return build(config, source, weights.name, self._dtype, checked=True)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             _log.warning("the converted copy of %s is not used: %s", name, error)
@@ -94,7 +98,7 @@ class ConvertedCopy:
             return None
 
     def save(self, model: Model, name: str, said: Progress = silent) -> None:
-        """Write the copy, or leave things as they are when there is no room or no permission.
+        """Begin to write the copy; without room or permission things are left as they are. `finish` waits for it.
 
         Args:
             model: the model.
@@ -104,43 +108,46 @@ class ConvertedCopy:
         if self._folder is None or self._dtype not in _DTYPES:
             return
         said(Doing.KEEPING_COPY, 0.0)
+        tensors = own_tensors(model)
+        facts = {
+            "source": self._source,
+            "dtype": str(self._dtype),
+            "config": model.config.to_dict(),
+            "checksums": _checksums(tensors, Doing.KEEPING_COPY, said),
+        }
+        thread = threading.Thread(target=self._save, args=(self._folder, tensors, facts, name), name=f"copy of {name}")
+        _writing.add(thread)
+        thread.start()
+
+    def _save(self, folder: Path, tensors: Mapping[str, Tensor], facts: dict[str, Any], name: str) -> None:
         unfinished: str | None = None
         try:
-            root = self._folder.parent
+            root = folder.parent
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            needed = sum(tensor.nbytes for tensor in own_tensors(model).values())
+            needed = sum(tensor.nbytes for tensor in tensors.values())
             if shutil.disk_usage(root).free < needed + (1 << 30):
                 _log.info("no converted copy of %s is kept: less than %s bytes and 1 GiB are free", name, needed)
                 return
             unfinished = tempfile.mkdtemp(dir=root, prefix="unfinished-")
-            self._remove_older()
-            self._write(Path(unfinished), model, said)
-            if not (self._folder / "model.json").is_file():  # what is left of a broken one
-                shutil.rmtree(self._folder, ignore_errors=True)
-            os.rename(unfinished, self._folder)
+            self._remove_older(root)
+            _write_aligned(tensors, Path(unfinished) / "model.safetensors")
+            (Path(unfinished) / "model.json").write_text(json.dumps(facts), encoding="utf-8")
+            if not (folder / "model.json").is_file():  # what is left of a broken one
+                shutil.rmtree(folder, ignore_errors=True)
+            os.rename(unfinished, folder)
         except OSError as error:
             _log.info("no converted copy of %s is kept: %s", name, error)
         finally:
             if unfinished is not None:
                 shutil.rmtree(unfinished, ignore_errors=True)
+            _writing.discard(threading.current_thread())
 
-    def _write(self, folder: Path, model: Model, said: Progress) -> None:
-        facts = {
-            "source": self._source,
-            "dtype": str(self._dtype),
-            "config": model.config.to_dict(),
-            "sha256": _digests(own_tensors(model), Doing.KEEPING_COPY, said),
-        }
-        _write_aligned(own_tensors(model), folder / "model.safetensors")
-        (folder / "model.json").write_text(json.dumps(facts), encoding="utf-8")
-
-    def _remove_older(self) -> None:
+    def _remove_older(self, root: Path) -> None:
         """Remove the copies of the same source as it was before it changed, and what was never finished."""
-        assert self._folder is not None
-        for unfinished in self._folder.parent.glob("unfinished-*"):
+        for unfinished in root.glob("unfinished-*"):
             if time.time() - unfinished.stat().st_mtime > _ABANDONED_AFTER:
                 shutil.rmtree(unfinished, ignore_errors=True)
-        for facts_path in self._folder.parent.glob("*/model.json"):
+        for facts_path in root.glob("*/model.json"):
             try:
                 facts: dict[str, Any] = json.loads(facts_path.read_text(encoding="utf-8"))
             except ValueError:
@@ -149,23 +156,29 @@ class ConvertedCopy:
                 shutil.rmtree(facts_path.parent, ignore_errors=True)
 
 
-def _digests(tensors: Mapping[str, Tensor], what: Doing, said: Progress) -> dict[str, str]:
-    """Return the SHA-256 of each tensor's bytes, computed on all processors: hashing lets go of Python's lock."""
+def finish() -> None:
+    """Wait until every copy that is being written is there."""
+    for thread in list(_writing):
+        thread.join()
+
+
+def _checksums(tensors: Mapping[str, Tensor], what: Doing, said: Progress) -> dict[str, str]:
     found: dict[str, str] = {}
     done, total = 0, sum(tensor.nbytes for tensor in tensors.values())
-    pool = ThreadPoolExecutor(os.cpu_count())
-    try:
-        for (name, tensor), digest in zip(tensors.items(), pool.map(_sha256, tensors.values()), strict=True):
-            found[name] = digest
+    with each_in_threads(_checksum, tensors.values()) as checksums:
+        for (name, tensor), checksum in zip(tensors.items(), checksums, strict=True):
+            found[name] = checksum
             done += tensor.nbytes
             said(what, done / total)
-    finally:
-        pool.shutdown(cancel_futures=True)
     return found
 
 
-def _sha256(tensor: Tensor) -> str:
-    return hashlib.sha256(_bytes_of(tensor)).hexdigest()
+def _checksum(tensor: Tensor) -> str:
+    """Return what any disk or interrupted writing changes: the digest of the sums of its parts, at memory's speed."""
+    data = np.frombuffer(_bytes_of(tensor), np.uint8)
+    numbers, rest = data[: len(data) // 8 * 8].view(np.uint64), data[len(data) // 8 * 8 :]
+    sums = [int(numbers[start : start + _SUMMED].sum()) for start in range(0, len(numbers), _SUMMED)]
+    return hashlib.sha256(repr((sums, rest.tolist())).encode()).hexdigest()
 
 
 def _bytes_of(tensor: Tensor) -> memoryview:

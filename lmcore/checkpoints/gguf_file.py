@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import _type_traits, dequantize
@@ -26,6 +27,7 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _STRING, _ARRAY = 8, 9
 _READABLE = tuple(sorted({"F32", "F16", *(kind.name for kind in _type_traits)}))
 _CHUNK = 1 << 16  # weights dequantised at a time: little memory, and it stays in the processor's cache
+_WINDOW = 1 << 20  # weights read from the file at a time
 
 
 @dataclass(frozen=True)
@@ -73,21 +75,42 @@ class GGUFFile(TensorSource):
         stored = self.stored[name]
         block, block_bytes = GGML_QUANT_SIZES[stored.kind]
         flat = torch.empty(math.prod(stored.shape), dtype=dtype)
-        data = np.frombuffer(bytearray(self._file.read_at(stored.offset, stored.nbytes)), np.uint8)
-        step = _CHUNK // block * block
-        for start in range(0, len(flat), step):
-            stop = min(start + step, len(flat))
-            first, last = start // block * block_bytes, stop // block * block_bytes
-            packed = data[first:last]
-            # The package unpacks 16 rows at a time: rows of 64 blocks are few and still small.
-            width = block_bytes * 64
-            rows = packed.reshape(-1, width if len(packed) % width == 0 else block_bytes)
-            numbers = dequantize(rows, stored.kind).reshape(-1)
-            if dtype == torch.float32:
-                flat.numpy()[start:stop] = numbers  # one thread: on a busy machine two would wait for each other
-            else:
-                flat[start:stop] = torch.from_numpy(numbers)
+        for begin in range(0, len(flat), _WINDOW):
+            end = min(begin + _WINDOW, len(flat))
+            place, nbytes = stored.offset + begin // block * block_bytes, (end - begin) // block * block_bytes
+            window = np.frombuffer(bytearray(self._file.read_at(place, nbytes)), np.uint8)  # torch wants it writable
+            for start in range(begin, end, _CHUNK):
+                stop = min(start + _CHUNK, end)
+                packed = window[(start - begin) // block * block_bytes : (stop - begin) // block * block_bytes]
+                numbers = _unpacked(packed, stored.kind)
+                if dtype == torch.float32:
+                    flat.numpy()[start:stop] = numbers  # one thread: on a busy machine two would wait for each other
+                else:
+                    flat[start:stop] = torch.from_numpy(numbers)
         return flat.view(stored.shape)
+
+
+def _unpacked(packed: npt.NDArray[np.uint8], kind: GGMLQuantizationType) -> npt.NDArray[np.float32]:
+    """Return the numbers of whole blocks."""
+    block_bytes = GGML_QUANT_SIZES[kind][1]
+    if kind == GGMLQuantizationType.Q5_0:
+        return _unpacked_q5_0(packed.reshape(-1, block_bytes)).reshape(-1)
+    # The package unpacks 16 rows at a time: rows of 64 blocks are few and still small.
+    width = block_bytes * 64
+    return dequantize(packed.reshape(-1, width if len(packed) % width == 0 else block_bytes), kind).reshape(-1)
+
+
+def _unpacked_q5_0(blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """Return [block, 32] numbers of Q5_0 blocks, in a third of the package's time: most of a small "Q4_K_M" file.
+
+    A block is a scale in float16, the fifth bits of 32 integers, then their lower four bits, those of the first 16
+    in the lower halves of the bytes.
+    """
+    scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
+    fifth = np.unpackbits(blocks[:, 2:6], axis=1, bitorder="little") << 4
+    halves = blocks[:, 6:]
+    whole = np.concatenate([halves & 15, halves >> 4], axis=1) | fifth
+    return scale * (whole.view(np.int8) - np.int8(16))
 
 
 class SplitGGUF(TensorSource):

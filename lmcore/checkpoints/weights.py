@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import safetensors.torch
 import torch
@@ -16,6 +20,8 @@ from lmcore.checkpoints.tensor_source import InMemory, TensorSource
 from lmcore.config import ModelConfig
 from lmcore.model import Model
 
+K = TypeVar("K")
+V = TypeVar("V")
 LONGEST_CONTEXT = 1 << 18
 """The longest context that is loaded: the tables of positions grow with it, whatever the file's size."""
 
@@ -39,7 +45,7 @@ def build(
     """Return a model of this config with these weights.
 
     Names and shapes are compared before any weight is read or drawn, and tensors are read one at a
-    time, so that a broken file costs little and a good one little more than its weights.
+    time on each processor, so that a broken file costs little and a good one little more than its weights.
 
     Args:
         config: the model's shape.
@@ -64,17 +70,35 @@ def build(
         raise ValueError(f"{source}: the numbers of its config cannot be computed with: {error}.") from None
     sizes = _require_fitting(own_tensors(model), tensors.shapes(), source)
     done, total = 0, sum(sizes.values())
-    for name, size in sizes.items():
+
+    def read(name: str) -> Tensor:
         given = tensors.read(name, dtype)
         if not checked and not _is_finite(given):
             raise ValueError(f"{source}: tensor {name!r} holds NaN or infinite numbers.")
-        path, _, leaf = name.rpartition(".")
-        setattr(model.get_submodule(path), leaf, nn.Parameter(given))
-        done += size
-        said(done / total)
+        return given
+
+    with each_in_threads(read, sizes) as found:
+        for (name, size), given in zip(sizes.items(), found, strict=True):
+            path, _, leaf = name.rpartition(".")
+            setattr(model.get_submodule(path), leaf, nn.Parameter(given))
+            done += size
+            said(done / total)
     if config.tie_embeddings:
         model.head.weight = model.token_embedding.weight
     return model
+
+
+@contextmanager
+def each_in_threads(work: Callable[[K], V], items: Iterable[K]) -> Iterator[Iterator[V]]:
+    """Compute `work` of each item on all processors, for work that lets go of Python's lock.
+
+    Gives the results in the items' order. What raises meanwhile ends the rest.
+    """
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        yield pool.map(work, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _is_finite(tensor: Tensor) -> bool:

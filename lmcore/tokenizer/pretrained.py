@@ -150,8 +150,10 @@ class PretrainedTokenizer(Tokenizer):
 
     def _to_bytes(self, written: str) -> bytes:
         if self.merges_bytes:
-            # A few files hold tokens that are no byte-level spelling (unused or mislabelled); no text reaches them.
-            return to_bytes(written) if BYTE_OF_CHARACTER.keys() >= set(written) else written.encode()
+            try:
+                return to_bytes(written)
+            except ValueError:  # a few files hold tokens that are no such spelling, unused or mislabelled
+                return written.encode()
         if byte := _BYTE_TOKEN.fullmatch(written):
             return bytes.fromhex(byte[1])
         return written.replace(_SPACE, " ").encode()

@@ -1,6 +1,6 @@
-"""The packaged real models beside Hugging Face transformers, on the same GGUF files in one run.
+"""Real models beside Hugging Face transformers, on the same GGUF files in one run.
 
-    python -m tests.bench.models [--model gemma-3-270m] [loading | traced | generation]
+    python -m tests.bench.models [--model gemma-3-270m | --model file.gguf] [loading | traced | generation]
 
 Loading is timed in fresh processes, ours without and with a converted copy. The rest alternates, so
 that a slow moment of the machine falls on both. Each line is a ratio, ours / transformers'.
@@ -28,7 +28,8 @@ from lmcore.checkpoints.weights import own_tensors
 from tests.bench.pipeline import alternate, report
 
 N_TOKENS = 64
-TEXTS = {"smollm2-135m-instruct": "The capital of France is", "gemma-3-270m": "今天天气"}
+TEXT = "The capital of France is"
+TEXTS = {"smollm2-135m-instruct": TEXT, "gemma-3-270m": "今天天气"}
 
 
 def main() -> None:
@@ -39,11 +40,11 @@ def main() -> None:
     parts = {"loading": compare_loading, "traced": compare_traced, "generation": compare_generation}
     parser = argparse.ArgumentParser(prog="python -m tests.bench.models", description=__doc__.partition("\n")[0])
     parser.add_argument("part", nargs="?", choices=parts, help="which to run; all when none is named")
-    parser.add_argument("--model", default="smollm2-135m-instruct", choices=TEXTS)
+    parser.add_argument("--model", default=next(iter(TEXTS)), help=f"{', '.join(TEXTS)}, or the path of a GGUF file")
     given = parser.parse_args()
     torch.set_num_threads(2)
     with tempfile.TemporaryDirectory() as scratch:
-        whole = assembled(given.model, Path(scratch))
+        whole = assembled(given.model, Path(scratch)) if given.model in TEXTS else Path(given.model).resolve()
         os.environ["XDG_CACHE_HOME"] = str(Path(scratch) / "cache")
         load = f"load {os.getloadavg()[0]:.1f}"
         print(f"{given.model}; torch {torch.__version__}, {torch.get_num_threads()} threads, {load}\n", flush=True)
@@ -81,7 +82,7 @@ def one_load(who: str, name: str, file: str, dtype: str) -> dict[str, float]:
 
         before, started = resident(), time.perf_counter()
         lm = lmcore.load(name, getattr(torch, dtype))
-        lm(lm.tokenizer.encode(TEXTS[name]).ids)
+        lm(lm.tokenizer.encode(TEXTS.get(name, TEXT)).ids)
         seconds = time.perf_counter() - started
         trace = lmcore.Trace()
         lm(list(range(10, 10 + N_TOKENS)), trace=trace)
@@ -101,7 +102,7 @@ def one_load(who: str, name: str, file: str, dtype: str) -> dict[str, float]:
             path.parent, gguf_file=path.name, local_files_only=True, dtype=getattr(torch, dtype)
         )
         with torch.inference_mode():
-            model(torch.tensor([tokenizer(TEXTS[name])["input_ids"]]))
+            model(torch.tensor([tokenizer(TEXTS.get(name, TEXT))["input_ids"]]))
         seconds = time.perf_counter() - started
         peak, weights = resident("VmHWM") - before, sum(parameter.nbytes for parameter in model.parameters())
         tables = 0
@@ -162,7 +163,7 @@ def compare_generation(name: str, whole: Path) -> None:
     """Time cached greedy generation."""
     lm = lmcore.load(name)
     reference = reference_of(whole, "sdpa")  # its faster way, where no patterns are asked for
-    prompt = lm.tokenizer.encode(TEXTS[name]).ids
+    prompt = lm.tokenizer.encode(TEXTS.get(name, TEXT)).ids
     settings = lmcore.SamplingSettings(temperature=0)
 
     def generated(model: lmcore.LanguageModel) -> list[int]:

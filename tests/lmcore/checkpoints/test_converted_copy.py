@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import resource
@@ -9,8 +10,10 @@ import time
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import lmcore
+from lmcore.checkpoints import converted_copy
 from lmcore.checkpoints.weights import own_tensors
 from lmcore.loading import Doing, LoadingCancelled
 from tests.lmcore.checkpoints.tiny_gguf import write_gguf
@@ -33,7 +36,9 @@ def cache(tmp_path, monkeypatch):
 def load(path, dtype=torch.float32):
     """Load a model; return it and what was said meanwhile."""
     said = []
-    return lmcore.load(path, dtype, lambda what, share: said.append((what, share))), [what for what, _ in said]
+    lm = lmcore.load(path, dtype, lambda what, share: said.append((what, share)))
+    converted_copy.finish()
+    return lm, [what for what, _ in said]
 
 
 def same(a, b):
@@ -74,6 +79,18 @@ def test_a_broken_copy_is_replaced(source, cache, broken, how):
         assert Doing.READING_WEIGHTS in said
     assert same(first, second)
     assert Doing.READING_WEIGHTS not in load(source)[1]
+
+
+def test_weights_changed_while_the_copy_is_written_are_not_read_back(source, cache):
+    first = lmcore.load(source)
+    kept = copy.deepcopy(first)
+    with torch.no_grad():  # perhaps while the thread writes, and else as if it had been
+        first.model.final_norm.weight.data[3] += 1
+    converted_copy.finish()
+    (folder,) = cache.iterdir()
+    save_file({name: t.detach() for name, t in own_tensors(first.model).items()}, folder / "model.safetensors")
+    second, said = load(source)
+    assert Doing.READING_WEIGHTS in said and same(second, kept)
 
 
 def test_a_copy_of_what_the_file_was_before_is_not_used(source, cache):
@@ -128,6 +145,7 @@ def test_loading_can_be_cancelled_at_any_moment_and_leaves_nothing(source, cache
 
         with pytest.raises(LoadingCancelled):
             lmcore.load(source, progress=progress)
+        converted_copy.finish()
         assert list(cache.iterdir()) == []
     assert moments > 14
     assert load(source)[0].config.n_layers == 7
