@@ -164,8 +164,9 @@ def _server_of(address: str, body: Mapping[str, Any]) -> tuple[Server, bool]:
     if is_v1 and port in by_port:
         return SERVERS[by_port[port]], True
     asked = {name for name in body if name in ALIASES or name in ("samplers",)}
-    fitting = [server for server in ("openai", "vllm", "llama-server") if asked <= {*SERVERS[server].knobs, "samplers"}]
-    return SERVERS[fitting[0] if fitting and asked else "vllm"], True
+    known = {name: len(asked & {*SERVERS[name].knobs, "samplers"}) for name in ("openai", "vllm", "llama-server")}
+    best = max(known, key=known.__getitem__)  # the first of equals
+    return SERVERS[best if known[best] else "vllm"], True
 
 
 def _everything(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,11 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from lmcore.requests.servers import ALIASES, SERVERS
 
 _SEPARATORS = re.compile(r"[\s,;，；]+")
 _JSON_LINE = re.compile(r'^ *"([^"]*)" *: *(-?(?:\d[^\s,]*|Infinity)) *,? *$', re.MULTILINE)  # "token": value,
@@ -22,7 +24,13 @@ _LOG_PROBS = ("logprob", "log_prob", "log_probability", "lnp", "ln p")
 _PROBS = ("prob", "probability", "p")
 _TEXTS = ("token", "text", "tok_str", "decoded_token", "token_str")
 _IDS = ("token_id", "id", "tok")
-_ANSWERS = ("top_logprobs", "top_probs", "probs")  # where servers list the most probable tokens of a position
+_ANSWERS = ("top_logprobs", "top_probs", "probs", "top_tokens", "output_top_logprobs")
+"""Where servers list the most probable tokens of each position."""
+_OF_REQUESTS = {
+    *ALIASES,
+    *(name for server in SERVERS.values() for name in (*server.reads, server.prompt, server.inside)),
+}
+_TRIPLE = ("logprob", "id", "token")  # how SGLang writes a candidate
 _IMPOSSIBLE = -9999.0
 MAX_ID = 2**21
 
@@ -37,6 +45,7 @@ class OwnLogits:
         ids: the id of each token, where every one of them came with its own; else empty.
         problems: (number from 1, its text) of every line, or entry of JSON, that could not be read.
         from_json: whether it was JSON as a whole, whose entries are numbered, not lines.
+        is_request: whether it was what is sent to a server, settings by their names there, and no logits at all.
         are_log_probs: whether the numbers are log-probabilities by the name of their field.
     """
 
@@ -45,6 +54,7 @@ class OwnLogits:
     ids: list[int] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
     from_json: bool = field(default=False, repr=False)
+    is_request: bool = field(default=False, repr=False)
     are_log_probs: bool = field(default=False, repr=False)
 
     def add(self, token: str | None, logit: float) -> None:
@@ -73,6 +83,9 @@ def read(text: str) -> OwnLogits:
     """
     text = text.strip("\ufeff")
     found = OwnLogits()
+    if text.lstrip().startswith("curl "):
+        found.is_request = True
+        return found
     if text.lstrip()[:1] in ("[", "{"):
         try:
             values = json.loads(text)
@@ -91,7 +104,15 @@ def read(text: str) -> OwnLogits:
         return _checked(found)
     for number, line in enumerate(text.splitlines(), start=1):
         _read_line(number, line.strip(), found)
+    if _is_request(found.tokens):
+        return OwnLogits(is_request=True)
     return found
+
+
+def _is_request(names: Iterable[object]) -> bool:
+    """Whether these are the names of a request's fields, at least one of them a setting or what it goes on from."""
+    given = set(names)
+    return given <= _OF_REQUESTS and not given.isdisjoint({*ALIASES, "prompt", "messages", "inputs"})
 
 
 def _checked(found: OwnLogits) -> OwnLogits:
@@ -165,6 +186,9 @@ def _read_json(values: Any, found: OwnLogits) -> None:
     if answer is not None:
         found.are_log_probs = isinstance(answer, dict)  # the older form: {"token": log-probability}
         values = answer
+    elif isinstance(values, dict) and _is_request(values):
+        found.is_request = True
+        return
     items = list(values.items()) if isinstance(values, dict) else values if isinstance(values, list) else [values]
     for number, item in enumerate(items, start=1):
         shown = json.dumps(item, ensure_ascii=False)
@@ -202,13 +226,27 @@ def _in_answer(values: Any, depth: int = 8) -> list[Any] | dict[str, Any] | None
     if depth == 0 or not isinstance(values, (dict, list)):
         return None
     if isinstance(values, dict):
+        if values and all(str(name).isdigit() and _tells_probability(entry) for name, entry in values.items()):
+            return [{"id": name, **entry} for name, entry in values.items()]
         for name in _ANSWERS:
-            listed = values.get(name)
-            if isinstance(listed, list) and listed and isinstance(listed[0], dict):
-                is_list = any(key in listed[0] for key in (*_LOG_PROBS, *_PROBS))
-                return listed if is_list else listed[0]
+            if isinstance(values.get(name), list) and (found := _candidates(values[name])) is not None:
+                return found
     for inner in values.values() if isinstance(values, dict) else values:
         found = _in_answer(inner, depth - 1)
         if found is not None:
             return found
     return None
+
+
+def _candidates(listed: list[Any]) -> list[Any] | dict[str, Any] | None:
+    """Return the candidates of the first position that has any, in whichever way a server lists them."""
+    first = next((position for position in listed if position), None)
+    if isinstance(first, dict):
+        return listed if _tells_probability(first) else first
+    if isinstance(first, list):
+        return [dict(zip(_TRIPLE, each, strict=False)) if isinstance(each, list) else each for each in first]
+    return None
+
+
+def _tells_probability(entry: Any) -> bool:
+    return isinstance(entry, dict) and any(name in entry for name in (*_LOG_PROBS, *_PROBS))

@@ -122,6 +122,14 @@ def _own() -> Source:
     )
     _show_file()
     found = _read(st.session_state["own_logits"])
+    if found.is_request:
+        st.info(
+            _(
+                "These are the settings of a request, not logits. **Paste a request**, above, reads them under the "
+                "names that servers give them and sets the lab to them."
+            )
+        )
+        link.stop()
     if found.problems:
         n = len(found.problems)
         if found.from_json:

@@ -64,6 +64,11 @@ BODIES = {
 }
 
 
+def test_without_an_address_the_server_that_knows_most_of_the_settings_is_guessed():
+    assert read('{"temp": 0.7, "repeat_penalty": 1.1}').server.name == "llama-server"
+    assert read('{"temp": 0.7}').server.name == "vllm"  # nobody's field
+
+
 @pytest.mark.parametrize("name", SERVERS)
 def test_the_settings_of_each_server_are_its_presets(name):
     body, more = BODIES[name]

@@ -140,6 +140,31 @@ ANSWERS = {
         ]
     },
     "completions": {"choices": [{"logprobs": {"top_logprobs": [{"Paris": -0.0988, "Lyon": -4.2, "x": -9999.0}]}}]},
+    "vLLM, prompt": {
+        "prompt_logprobs": [
+            None,
+            {
+                "5": {"logprob": -0.0988, "rank": 1, "decoded_token": "Paris"},
+                "7": {"logprob": -4.2, "rank": 2, "decoded_token": "Lyon"},
+                "9": {"logprob": -np.inf, "rank": 3, "decoded_token": "x"},
+            },
+        ]
+    },
+    "SGLang": {
+        "meta_info": {"output_top_logprobs": [[[-0.0988, 5, "Paris"], [-4.2, 7, "Lyon"], [-np.inf, 9, "x"]]]},
+    },
+    "TGI": {
+        "details": {
+            "tokens": [{"id": 5, "text": "Paris", "logprob": -0.0988}],
+            "top_tokens": [
+                [
+                    {"id": 5, "text": "Paris", "logprob": -0.0988},
+                    {"id": 7, "text": "Lyon", "logprob": -4.2},
+                    {"id": 9, "text": "x", "logprob": -9999.0},
+                ]
+            ],
+        }
+    },
     "llama-server": {
         "completion_probabilities": [
             {
@@ -161,7 +186,22 @@ def test_the_answer_of_a_server_is_read_and_the_mass_it_does_not_tell_is_known(s
     assert found.tokens == ["Paris", "Lyon", "x"]
     assert found.logits == [-0.0988, -4.2, -np.inf]  # -9999 is how servers write an impossible token
     assert found.untold == pytest.approx(1 - np.exp(-0.0988) - np.exp(-4.2))
-    assert found.ids == ([5, 7, 9] if server == "llama-server" else [])
+    assert found.ids == ([] if server in ("OpenAI, chat", "completions") else [5, 7, 9])
+
+
+def test_settings_pasted_as_logits_are_said_to_be_settings() -> None:
+    for text in (
+        '{"temp": 0.8, "repeat_penalty": 1.1, "top_k": 40}',
+        '{"model": "m", "messages": [{"role": "user", "content": "hi"}], "logprobs": true, "top_logprobs": 4}',
+        '{"options": {"temperature": 0.2}, "prompt": "The"}',
+        "temp: 0.8\nrepeat_penalty: 1.1",
+        "curl http://localhost:8000/v1/completions -d '{}'",
+    ):
+        found = read(text)
+        assert found.is_request and not found.logits and not found.problems, text
+    assert not read('{"temperature": 1.5, "cold": 2}').is_request  # words
+    app = run(source="own", own_logits='{"temp": 0.8, "repeat_penalty": 1.1}')
+    assert "settings of a request, not logits" in app.info[0].value and not app.dataframe
 
 
 def test_the_untold_mass_is_said_and_kept_as_the_rest() -> None:
