@@ -1,8 +1,9 @@
 """Sessions of the real server without a browser: one websocket each, speaking what the page in a browser speaks.
 
-    python -m tests.bench.sessions [model] [number of sessions]
+    python -m tests.bench.sessions [model] [number of sessions] [tokens]
 
-prints what a server with one model takes in memory, with one session and with many.
+prints what a server with one model takes in memory, with one session and with many, and after they have left. With a
+number of tokens each session generates so many, one after the other; a model may be the path of a GGUF file.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from lmcore.loading.models import FOLDER_VARIABLE
+
 ROOT = Path(__file__).parents[2]
 _PATIENCE = 120  # seconds
+_FREED_WITHIN = 240  # seconds; a reader may come back within two minutes
 
 
 class Server:
@@ -163,12 +167,20 @@ def main() -> None:
     """Print the server's memory with one session and with many."""
     model = sys.argv[1] if len(sys.argv) > 1 else "smollm2-135m-instruct"
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    with running_server() as server:
+    tokens = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    environment = {}
+    if (file := Path(model)).suffix == ".gguf":
+        model, environment[FOLDER_VARIABLE] = file.stem, str(file.parent)
+    state = {"model": model, "prompt": "The capital of France is", "lang": "en"}
+    more = {"max_new_tokens": str(tokens), "pace": "0", "stop_ids": "0", "temperature": "1"} if tokens else {}
+    with running_server(**environment) as server:
         empty = server.resident()
         sessions = []
         for index in range(number):
-            sessions.append(Session(server, "logits", model=model, prompt="The capital of France is", lang="en"))
+            sessions.append(Session(server, "generation" if tokens else "logits", **state, **more))
             sent = sum(message.ByteSize() for message in sessions[-1].run())
+            if tokens:
+                generate(sessions[-1], tokens)
             if index == 0:
                 first = server.resident()
                 print(f"{model}: the server takes {empty / 1e6:.0f} MB before, {first / 1e6:.0f} MB with one session")
@@ -177,8 +189,25 @@ def main() -> None:
             f"{many / 1e6:.0f} MB with {number} sessions: {(many - first) / (number - 1) / 1e6:.1f} MB a session more"
         )
         print(f"the last session was sent {sent / 1e6:.2f} MB")
-        for session in sessions:
+        for session in sessions[1:]:
             session.close()
+        deadline = time.monotonic() + _FREED_WITHIN
+        while (left := server.resident()) > first + (many - first) / 4 and time.monotonic() < deadline:
+            time.sleep(5)
+        print(f"{left / 1e6:.0f} MB {time.monotonic() - deadline + _FREED_WITHIN:.0f} s after all but one have left")
+        sessions[0].close()
+
+
+def generate(session: Session, tokens: int) -> None:
+    """Run a generation to its end, as the page does."""
+    messages = session.press("generation.run")
+    for _ in range(10_000):
+        text = " ".join(str(message.delta.new_element) for message in messages if message.HasField("delta"))
+        if f"{tokens} of at most {tokens} new tokens" in text:
+            return
+        time.sleep(0.3)
+        messages = session.run(session.fragment_of("generation.text"))
+    raise RuntimeError("the generation did not end")
 
 
 if __name__ == "__main__":
