@@ -126,6 +126,7 @@ class PretrainedTokenizer(Tokenizer):
 
     def first_pieces(self, text: str) -> list[bytes]:
         """What merging a text starts from: its bytes, or its characters in a SentencePiece-style file."""
+        self._check(text)
         return [piece for word in self._words(text) for piece in word]
 
     def _replay(self, text: str) -> list[MergeStep]:

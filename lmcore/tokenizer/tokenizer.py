@@ -188,8 +188,9 @@ class Tokenizer:
         """The merges that turn the text's bytes into its tokens, one step a merge; see `merges.replay`.
 
         Raises:
-            ValueError: The text is longer than REPLAY_LIMIT characters.
+            ValueError: The text is longer than REPLAY_LIMIT characters, or has half of a surrogate pair.
         """
+        self._check(text)
         if len(text) > REPLAY_LIMIT:
             raise ValueError(
                 f"the text has {len(text)} characters; merges are replayed for at most {REPLAY_LIMIT}: "
@@ -199,6 +200,7 @@ class Tokenizer:
 
     def first_pieces(self, text: str) -> list[bytes]:
         """What merging a text starts from: here its single bytes."""
+        self._check(text)
         return [bytes([byte]) for byte in text.encode()]
 
     def _replay(self, text: str) -> list[MergeStep]:

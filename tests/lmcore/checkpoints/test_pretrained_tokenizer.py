@@ -221,8 +221,10 @@ def test_long_texts_of_one_letter_take_no_age():
 
 
 def test_a_lone_surrogate_is_refused_in_words():
-    with pytest.raises(ValueError, match=r"character 1 of the text is U\+D83D"):
-        SENTENCE_PIECE.encode("a\ud83d")
+    for tokenizer in (SENTENCE_PIECE, BYTE_LEVEL):
+        for use in (tokenizer.encode, tokenizer.replay, tokenizer.first_pieces):
+            with pytest.raises(ValueError, match=r"character 1 of the text is U\+D83D"):
+                use("a\ud83d")
 
 
 def test_parts_that_would_be_read_wrongly_are_refused(tmp_path):

@@ -86,8 +86,9 @@ def test_threads_do_not_see_each_others_special_tokens_switch() -> None:
 
 
 def test_a_lone_surrogate_is_refused_by_position() -> None:
-    with pytest.raises(ValueError, match=r"character 2 of the text is U\+D800"):
-        TOKENIZER.encode("ab\ud800c")
+    for use in (TOKENIZER.encode, TOKENIZER.encode_ids, TOKENIZER.replay, TOKENIZER.first_pieces):
+        with pytest.raises(ValueError, match=r"character 2 of the text is U\+D800"):
+            use("ab\ud800c")
 
 
 @pytest.mark.parametrize("bad", [-1, TOKENIZER.vocab_size])
