@@ -17,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.common import link, presenter, share, stages
 from pages.common.streamlit_private import PlainFigure
 from pages.common.text import _
+from pages.figures import theme
 from pages.figures.figure import Figure
 from pages.live.cells import Cell, cells
 
@@ -85,6 +86,7 @@ def figure(
     spec["layout"]["template"] = _template()  # the browser fills it with the page's colours
     if presenter.is_on():
         presenter.enlarge(spec)
+    theme.write_in_ink(spec)
     with st.container(gap=None):
         st.plotly_chart(PlainFigure(spec), key=key, alt=alt, config=config)
         if said and not presenter.is_on():
@@ -92,6 +94,23 @@ def figure(
         if chooses:
             shapes = [np.shape(trace.get("z", ())) for trace in chart.data]
             cells(key, shapes, lambda cell: link.assign(chooses(cell)))
+
+
+def growing_chart(data: pd.DataFrame, spec: Mapping[str, Any], key: str, alt: str) -> None:
+    """Show a Vega-Lite chart, to which points are added in place.
+
+    Args:
+        data: its points.
+        spec: from a builder in pages/figures.
+        key: unique on the page.
+        alt: what it shows, for those who cannot see it.
+    """
+    # Streamlit's own grey has a contrast of 3.7 on white; no one colour has 4.5 on both pages.
+    ink = {"light": "#1B1F24", "dark": "#E6E8EB"}.get(st.context.theme.type or "", "#767B85")
+    text = {"labelColor": ink, "titleColor": ink}
+    st.vega_lite_chart(
+        data, {**spec, "config": {"axis": text, "legend": text, "text": {"color": ink}}}, key=key, alt=alt
+    )
 
 
 @functools.cache

@@ -13,8 +13,9 @@ import pandas as pd
 from pages.figures import theme
 
 STEP, VALUE, SERIES, KIND = "step", "value", "series", "kind"
-_LEGEND = {"title": None, "orient": "top", "labelColor": "#8A8F98", "columns": 3}
-_TEXT = {"labelColor": "#8A8F98", "titleColor": "#8A8F98", "titleFontWeight": "normal"}
+# Two columns: of three, the last would be cut where a chart stands beside another, and on a phone.
+_LEGEND = {"title": None, "orient": "top", "columns": 2, "labelLimit": 130}
+_TEXT = {"titleFontWeight": "normal"}
 
 
 def long_table(series: Mapping[tuple[str, str], tuple[Sequence[float], Sequence[float]]]) -> pd.DataFrame:
@@ -160,7 +161,7 @@ def token_map(groups: Sequence[str], *, height: int = 420) -> dict[str, Any]:
             {"mark": {"type": "circle", "size": 22, "opacity": 0.6}, "encoding": {**place, "color": colour}},
             {
                 "mark": {"type": "text", "dy": -8, "fontSize": 12},
-                "encoding": {**place, "text": {"field": "name", "type": "nominal"}, "color": colour},
+                "encoding": {**place, "text": {"field": "name", "type": "nominal"}},
             },
         ],
         "encoding": {"tooltip": tooltip},

@@ -218,7 +218,7 @@ def holding(held: Sequence[tuple[str, int, str, str]], *, titles: tuple[str, str
             text=plotly_literal(title),
             showarrow=False,
             xanchor=anchor,
-            font={"size": 12, "color": "#8A8F98"},
+            font={"size": 12},
         )
     figure.update_layout(showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     figure.update_xaxes(range=[0, 1], visible=False)

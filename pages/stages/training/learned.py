@@ -9,6 +9,7 @@ import streamlit as st
 from lmcore.analysis.embedding.similarity import neighbours
 from lmcore.tokenizer.writing import SCRIPTS, script_of
 from lmcore.training.background import Progress
+from pages.common import page
 from pages.common.text import _, language, visible
 from pages.figures.training import live as figures
 from pages.stages.training.run import Run
@@ -51,7 +52,7 @@ def _map(run: Run, index: int, at: int) -> None:
     }
     tokens = [run.tokenizer.token_bytes(token) for token in run.shown]
     points = run.map_at(index)
-    st.vega_lite_chart(
+    page.growing_chart(
         pd.DataFrame(
             {
                 "x": points[:, 0].numpy(),

@@ -66,7 +66,7 @@ def _losses(run: Run, progress: Progress) -> None:
     }
     if run.floor is not None:
         data[_("the grammar itself")] = ([0, run.settings.steps], [run.floor] * 2)
-    st.vega_lite_chart(
+    page.growing_chart(
         figures.long_table({(name, ""): points for name, points in data.items()}),
         figures.lines(
             list(data),
@@ -115,28 +115,30 @@ def _next_token(run: Run, progress: Progress) -> None:
         lines |= {(label, kinds[1]): (ends, [truth[token].item()] * 2) for label, token in followed.items()}
         now |= {(label, kinds[1]): ([0], [truth[token].item()]) for label, token in followed.items()}
     over_time, at_present = st.columns([3, 2])
-    over_time.vega_lite_chart(
-        figures.long_table(lines),
-        figures.lines(
-            list(followed),
-            kinds,
-            last_step=run.settings.steps,
-            x_title=_("step"),
-            y_title=_("probability"),
-            percent=True,
-        ),
-        key="training-drift",
-        alt=_(
-            "Probabilities of the most probable next tokens during training; the grammar's values are dashed, "
-            "where known."
-        ),
-    )
-    at_present.vega_lite_chart(
-        figures.long_table(now),
-        figures.bars(list(followed), kinds, x_title=_("probability")),
-        key="training-now",
-        alt=_("The model's next-token probabilities now, with those of the grammar where known."),
-    )
+    with over_time:
+        page.growing_chart(
+            figures.long_table(lines),
+            figures.lines(
+                list(followed),
+                kinds,
+                last_step=run.settings.steps,
+                x_title=_("step"),
+                y_title=_("probability"),
+                percent=True,
+            ),
+            key="training-drift",
+            alt=_(
+                "Probabilities of the most probable next tokens during training; the grammar's values are dashed, "
+                "where known."
+            ),
+        )
+    with at_present:
+        page.growing_chart(
+            figures.long_table(now),
+            figures.bars(list(followed), kinds, x_title=_("probability")),
+            key="training-now",
+            alt=_("The model's next-token probabilities now, with those of the grammar where known."),
+        )
     st.caption(_("Text it generates (same random numbers each time):"))
     text = run.tokenizer.decode_bytes([*run.tokenizer.encode(prompt).ids, *latest.sample[index]])
     st.code(visible(text), language=None, wrap_lines=True)

@@ -33,6 +33,19 @@ def test_heatmap_masks_cells_without_a_number() -> None:
     assert np.isnan(grey.z[0][0]) and grey.z[0][1] == 1.0
 
 
+def test_what_has_no_colour_is_written_in_the_pages_ink() -> None:
+    figure = theme.heatmap([[1.0]], ["r"], ["c"], kind="signed", row_title="rows", column_title="columns")
+    figure.add_scatter(x=[0], y=[0], marker={"color": [1.0], "colorbar": {"title": {"text": "n"}}})
+    figure.update_xaxes(tickfont={"size": 9, "color": "red"})
+    spec = figure.spec()
+    theme.write_in_ink(spec)
+    layout, bars = spec["layout"], [spec["data"][-2]["colorbar"], spec["data"][-1]["marker"]["colorbar"]]
+    assert layout["xaxis"]["tickfont"] == {"size": 9, "color": "red"}
+    parts = [layout["yaxis"]["tickfont"], layout["font"], layout["legend"]["font"]]
+    parts += [part["title"]["font"] for part in (layout["xaxis"], layout["yaxis"], *bars)]
+    assert {part["color"] for part in [*parts, *(bar["tickfont"] for bar in bars)]} == {theme.INK}
+
+
 def test_heatmap_refuses_labels_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match=r"\(1, 2\)"):
         theme.heatmap([[1.0, 2.0]], ["r", "s"], ["x", "y"], kind="amount")
