@@ -281,7 +281,7 @@ def _table(
     rows = [index for index, other in enumerate(ids) if other in picked] or list(range(len(ids)))
     if len(rows) < len(ids) or picked:
         st.markdown(
-            _("**{n} tokens selected.** The table lists only these. Reset shows all again.").format(n=len(rows))
+            _("**Tokens selected: {n}.** The table lists only these. Reset shows all again.").format(n=len(rows))
         )
     likeness = cosine(table[[ids[index] for index in rows]], table[token]).numpy()
     name = _("component {n}") if titles else _("axis {n}")

@@ -233,7 +233,7 @@ def test_selected_tokens_are_listed_alone() -> None:
     app.session_state["table.picked"] = some
     app.run()
     assert sorted(ids_of(app)) == sorted(some)
-    assert "**2 tokens selected.**" in told(app)
+    assert "**Tokens selected: 2.**" in told(app)
 
 
 @pytest.mark.parametrize("colour", ["writing", "language", "part", "norm"])
