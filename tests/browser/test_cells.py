@@ -43,6 +43,9 @@ def test_text_in_cells_can_be_read(open_page: OpenPage, view: str, kind: theme.K
     inks = {*texts.evaluate_all("all => all.map(text => getComputedStyle(text).fill)")}
     paper = colour(page.get_by_test_id("stApp").evaluate("app => getComputedStyle(app).backgroundColor"))[:3]
     assert len(inks) == 1
+    labels = page.locator(".xtick text, .ytick text, .cbaxis text, .infolayer .xtitle, .infolayer .ytitle")
+    for label in {*labels.evaluate_all("all => all.map(text => getComputedStyle(text).fill)")}:
+        assert contrast(colour(label)[:3], paper) >= 4.5, "a label of an axis"
     ink = colour(inks.pop())[:3]
     figure = theme.heatmap([[1.0]], ["r"], ["c"], kind=kind, limit=1.0)
     theme.write_in_cells(figure, [["1"]])
@@ -58,6 +61,9 @@ CHOICES = [
     ("/blocks?blocks.view=attention", "pattern", (2, 1), {"position": "2"}),
     ("/blocks?blocks.view=residual", "stream", (3, 1), {"position": "1", "layer": "1"}),
     ("/position?position.view=sinusoidal", "position-sinusoidal", (20, 9), {"position.place": "20"}),
+    ("/position?position.view=compare", "position-compare-rope", (20, 9), {"position.query": "20"}),
+    ("/position?position.view=alibi", "position-bias-0", (2, 1), {"position": "2", "position.key": "1"}),
+    ("/position?position.view=rope", "position-rope-square", (7, 3), {"position.placed": "7,3"}),
     ("/logits?logits.view=lens", "lens-map", (3, 1), {"position": "1"}),
     ("/embedding?table.view=lookup", "embedding-lookup", (1, 5), {"position": "1"}),
 ]

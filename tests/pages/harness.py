@@ -8,6 +8,7 @@ printed(app)                                                  # by the page's li
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import io
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from streamlit.components.v2 import manifest_scanner
@@ -27,6 +29,8 @@ import lmcore
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.parent.name for path in ROOT.glob("pages/stages/*/page.py"))
 MODELS = lmcore.builtin.names()
+NOTHING_TO_CHOOSE: set[str] = set()
+"""Heat maps whose cells are about nothing that a page shows."""
 
 # A fresh visitor makes Streamlit read what every installed package says of itself, in search of components: five
 # sixths of the time a page takes. In a run of the tests the packages stay as they are.
@@ -50,7 +54,16 @@ def go_to(app: AppTest, page: str) -> AppTest:
 def well(app: AppTest) -> AppTest:
     """Return the app after checking that no code of it failed; a page may still say that something is wrong."""
     assert not app.exception, "\n".join(line for each in app.exception for line in [each.message, *each.stack_trace])
+    charts = {key_of(chart.proto.id): json.loads(chart.proto.spec)["data"] for chart in app.get("plotly_chart")}
+    heat_maps = {key for key, traces in charts.items() if any(trace.get("type") == "heatmap" for trace in traces)}
+    dead = heat_maps - {told["chart"] for told in parts(app, "cells")} - NOTHING_TO_CHOOSE
+    assert not dead, f"a click on a cell of {sorted(dead)} does nothing"
     return app
+
+
+def key_of(widget_id: str) -> str:
+    """Return the key that a widget was made with."""
+    return widget_id.removeprefix("$$ID-").partition("-")[2]
 
 
 def clean(app: AppTest) -> AppTest:
@@ -78,6 +91,19 @@ def table_with(app: AppTest, column: str) -> pd.DataFrame:
 def figures(app: AppTest) -> list[go.Figure]:
     """Return the page's figures, each held to Plotly's schema: what it has no name for is an error."""
     return [go.Figure(json.loads(element.proto.spec)) for element in app.get("plotly_chart")]
+
+
+def decoded(value: Any) -> Any:
+    """Return a figure's specification with its arrays as lists, so that how they travel does not matter."""
+    if isinstance(value, dict) and "bdata" in value:
+        array = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+        shape = value.get("shape")
+        return decoded(array.reshape([int(n) for n in shape.split(",")] if shape else -1).tolist())
+    if isinstance(value, dict):
+        return {name: decoded(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [decoded(inner) for inner in value]
+    return None if value != value else value
 
 
 def parts(app: AppTest, name: str) -> list[Any]:

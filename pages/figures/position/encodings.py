@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lmcore.analysis.position.length import Bins
+from lmcore.config import PositionEncodingName
 from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.figure import Figure
 
-COLOURS = {
+COLOURS: dict[PositionEncodingName, str] = {
     "rope": theme.CATEGORICAL[0],
     "learned": theme.CATEGORICAL[1],
     "sinusoidal": theme.CATEGORICAL[2],
@@ -177,10 +178,10 @@ def mean_distances(values: ArrayLike, *, head_name: str, x_title: str, y_title: 
     return figure
 
 
-def effect(values: ArrayLike, *, row_title: str, column_title: str) -> Figure:
+def effect(values: ArrayLike, query: int, *, row_title: str, column_title: str) -> Figure:
     """Return a small heat map [query, key] of what an encoding does to a score; the future is empty.
 
-    The scale is centred on 0. Cells go by number: they are positions.
+    The scale is centred on 0. Cells go by number: they are positions. The row of `query` is outlined.
     """
     values = np.array(values, dtype=np.float32)
     values[np.triu_indices(len(values), 1)] = np.nan
@@ -195,6 +196,7 @@ def effect(values: ArrayLike, *, row_title: str, column_title: str) -> Figure:
         colorbar={"thickness": 8, "outlinewidth": 0, "nticks": 5},
         hovertemplate="%{y}, %{x}<br><b>%{z:.5g}</b><extra></extra>",
     )
+    theme.outline_row(figure, query, width=1)
     figure.update_layout(margin={"t": 8})
     figure.update_yaxes(autorange="reversed", nticks=5)
     figure.update_xaxes(nticks=5)

@@ -25,10 +25,11 @@ import lmcore
 from lmcore.analysis.position.measures import rope_decay, similarity
 from lmcore.position import alibi_slopes, relative_bucket, rope_frequencies, sinusoidal_table
 
-distance = torch.arange({length})
-print("sinusoidal", similarity(sinusoidal_table({length}, {d_model}, {base}))[-1].flip(0))
+query = {query}
+distance = torch.arange(query + 1)
+print("sinusoidal", similarity(sinusoidal_table({length}, {d_model}, {base}))[query, : query + 1].flip(0))
 learned = lmcore.load({learned!r}).model.position.get_parameter("weight").detach()[:{length}]
-print("learned   ", similarity(learned)[-1].flip(0))
+print("learned   ", similarity(learned)[query, : query + 1].flip(0))
 print("rope      ", rope_decay(distance, rope_frequencies({d_rope}, {base})))
 print("alibi     ", -alibi_slopes({n_heads})[{head}] * distance)
 lm = lmcore.load({relative!r})
@@ -63,6 +64,7 @@ def show() -> None:
         base = float(widgets.select("position.base", _("Base"), [100, 1_000, 10_000, 100_000, 1_000_000], 10_000))
         length = widgets.slider("position.compared", _("Positions shown"), 8, longest, 64, step=8)
         head = widgets.slider("head", _("Head"), 0, n_heads - 1, 0)
+        query = widgets.slider("position.query", _("Query position"), 1, length - 1, length - 1)
         if d_model % 2:
             st.caption(
                 _(
@@ -76,27 +78,30 @@ def show() -> None:
         for encoding, effect in _in_threes(effects):
             st.markdown(f"**{effect.title}**  \n:small[{effect.told}]")
             page.figure(
-                figures.effect(effect.square.numpy(), row_title=_("query"), column_title=_("key")),
+                figures.effect(effect.square.numpy(), query, row_title=_("query"), column_title=_("key")),
                 f"position-compare-{encoding}",
                 _("The effect of the encoding on the score of every query and key."),
                 said=False,
+                chooses=lambda cell: {"position.query": max(cell.row, 1)},
             )
         st.markdown(
             _(
                 "Each square shows the effect of the encoding alone on the score of a query (row) and a key "
                 "(column): blue below 0, orange above, later positions empty. The lines below show the same "
-                "value against the distance, for the last query. Where every diagonal has one colour, only the "
-                "distance matters."
+                "value against the distance, for the outlined query; a click on a square chooses another. Where "
+                "every diagonal has one colour, only the distance matters."
             )
         )
     for encoding, effect in _in_threes(effects):
         st.markdown(f"**{effect.title}**")
         page.figure(
             figures.small_line(
-                effect.square[-1].flip(0), colour=figures.COLOURS[encoding], x_title=_("distance (tokens)")
+                effect.square[query, : query + 1].flip(0),
+                colour=figures.COLOURS[encoding],
+                x_title=_("distance (tokens)"),
             ),
             f"position-compare-{encoding}-distance",
-            _("The same value against the distance between query and key, for the last query."),
+            _("The same value against the distance between query and key, for the outlined query."),
             said=False,
         )
     page.numbers_table(_properties(d_model, n_heads), "position-compare")
@@ -124,6 +129,7 @@ def show() -> None:
             base=base,
             n_heads=n_heads,
             head=head,
+            query=query,
             learned=names["learned"],
             relative=names["relative"],
         )

@@ -18,7 +18,7 @@ from pages.common.shared import shared
 from pages.common.text import _
 from pages.figures import theme
 from pages.figures.position import encodings as figures
-from pages.stages.position.common import built_in_models, tokens_of
+from pages.stages.position.common import built_in_models, encoding_titles, tokens_of
 
 _WINDOWS = 4
 _LENGTHS = (128, 256, 512)
@@ -93,7 +93,7 @@ def show() -> None:
         else:
             st.caption(_("A short prompt has few distances. A longer one shows more."))
     encodings = {name: encoding for encoding, name in built_in_models().items()}
-    labels = {name: encodings.get(name, name) for name in found}
+    labels = {name: encoding_titles()[encodings[name]] if name in encodings else name for name in found}
     longest = max(distances.weights.shape[-1] for distances in found.values())
     even = (_("the same for all keys"), even_attention_by_distance(longest).numpy())
     titles = {"x_title": _("distance query − key (tokens)"), "y_title": _("mean attention weight")}
@@ -103,7 +103,7 @@ def show() -> None:
         page.figure(
             figures.by_distance(
                 {labels[name]: weights for name, weights in means.items()},
-                [figures.COLOURS.get(labels[name], figures.OTHER) for name in found],
+                [figures.COLOURS[encodings[name]] if name in encodings else figures.OTHER for name in found],
                 baseline=even,
                 logarithmic=logarithmic,
                 **titles,

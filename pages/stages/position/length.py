@@ -13,12 +13,13 @@ import streamlit as st
 import lmcore
 from lmcore.analysis.position.length import HELD_OUT_SEED, Bins, binned, grammar_losses_by_position, losses_by_position
 from lmcore.analysis.position.length_run import HeldOutLosses, LengthRun, Measure
+from lmcore.config import PositionEncodingName
 from lmcore.corpus import Truth, windows
 from pages.common import page, session, widgets
 from pages.common.shared import shared
 from pages.common.text import _
 from pages.figures.position import encodings as figures
-from pages.stages.position.common import built_in_models, steps_trained, trained_length
+from pages.stages.position.common import built_in_models, encoding_titles, steps_trained, trained_length
 
 GRAMMAR = "grammar"
 LENGTH = 512  # four times what the models were trained on
@@ -126,9 +127,10 @@ def _watch(run: LengthRun, width: int, trained: int, logarithmic: bool, was_aliv
     losses, excess = _curves(run, width)
     if len(losses) > 1:
         grammar = _("the grammar itself")
-        learned = {"learned": trained} if "learned" in losses else {}
+        titles: dict[str, str] = {**encoding_titles(), GRAMMAR: grammar}
+        learned = {titles["learned"]: trained} if "learned" in losses else {}
         common: dict[str, Any] = {
-            "colours": figures.COLOURS,
+            "colours": {titles[encoding]: colour for encoding, colour in figures.COLOURS.items()},
             "length": LENGTH,
             "trained": trained,
             "ends": learned,
@@ -137,7 +139,7 @@ def _watch(run: LengthRun, width: int, trained: int, logarithmic: bool, was_aliv
             "x_title": _("position (tokens)"),
             "logarithmic": logarithmic,
         }
-        named = {grammar if name == GRAMMAR else name: bins for name, bins in losses.items()}
+        named, above = ({titles[name]: bins for name, bins in found.items()} for found in (losses, excess))
         st.markdown("**" + _("Loss at each position, and the loss of the grammar") + "**")
         page.figure(
             figures.by_position(named, baseline=grammar, y_title=_("loss (nats per token)"), **common),
@@ -146,7 +148,7 @@ def _watch(run: LengthRun, width: int, trained: int, logarithmic: bool, was_aliv
         )
         st.markdown("**" + _("Above the grammar: what the model has not learned") + "**")
         page.figure(
-            figures.by_position(excess, y_title=_("above the grammar (nats per token)"), **common),
+            figures.by_position(above, y_title=_("above the grammar (nats per token)"), **common),
             "position-excess",
             _("Loss of each encoding minus the grammar's loss on the same tokens, against position."),
         )
@@ -158,12 +160,12 @@ def _n_windows(run: LengthRun) -> int:
     return run.n_batches * PER_BATCH
 
 
-def _curves(run: LengthRun, width: int) -> tuple[dict[str, Bins], dict[str, Bins]]:
+def _curves(run: LengthRun, width: int) -> tuple[dict[str, Bins], dict[PositionEncodingName, Bins]]:
     """Return the binned losses by encoding, the grammar's first, and what lies above the grammar's on the same text."""
     store = held_out_losses()
     grammar = store.measured(GRAMMAR, run.n_batches)
     losses: dict[str, Bins] = {} if grammar is None else {GRAMMAR: binned(grammar, width)}
-    excess: dict[str, Bins] = {}
+    excess: dict[PositionEncodingName, Bins] = {}
     for encoding, name in built_in_models().items():
         found = store.measured(name, run.n_batches)
         if found is not None and grammar is not None:
@@ -175,7 +177,7 @@ def _curves(run: LengthRun, width: int) -> tuple[dict[str, Bins], dict[str, Bins
 
 def _numbers(run: LengthRun, width: int, trained: int) -> None:
     """Show the excess by lengths of the training window, and every bin."""
-    names = built_in_models()
+    names, titles = built_in_models(), encoding_titles()
     _losses, parts = _curves(run, trained)
     if not parts:
         return
@@ -190,7 +192,7 @@ def _numbers(run: LengthRun, width: int, trained: int) -> None:
         padded = [f"{mean:.3f} ± {error:.3f}" for mean, error in zip(bins.means, bins.errors, strict=True)]
         rows.append(
             {
-                _("encoding"): encoding,
+                _("encoding"): titles[encoding],
                 _("steps trained"): steps_trained(names[encoding]),
                 **dict(zip(spans, padded + [_("no such position")] * (len(spans) - len(padded)), strict=True)),
             }
@@ -204,7 +206,7 @@ def _numbers(run: LengthRun, width: int, trained: int) -> None:
     formats = {_("grammar (nats)"): "%.4f"}
     for encoding in excess:
         for title, found in ((_("{encoding} (nats)"), losses), (_("{encoding}, above the grammar"), excess)):
-            column = title.format(encoding=encoding)
+            column = title.format(encoding=titles[encoding])
             frame[column] = pd.Series(found[encoding].means)
             formats[column] = "%.4f"
     page.numbers_table(frame, "position-length-bins", formats)

@@ -17,7 +17,7 @@ from pages.common.text import _, language, markdown_literal
 from pages.figures import theme
 from pages.figures.labels import vocabulary_label
 from pages.figures.position import comparison
-from pages.stages.position.common import built_in_models, steps_trained
+from pages.stages.position.common import built_in_models, encoding_titles, steps_trained
 
 PAIRS = {
     "so": ("小明喜欢小红，所以", "小红喜欢小明，所以"),
@@ -53,7 +53,8 @@ def show() -> None:
         extra = _chosen_model(exchanged)  # a model of another world reads the same texts in its own tokens
         own = session.language_model().config.position_encoding
         default = next(iter(extra), own if own in names else "rope")
-        shown = widgets.select("position.encoding", _("Encoding shown below"), [*names, *extra], default)
+        options: list[str] = [*names, *extra]
+        shown = widgets.select("position.encoding", _("Encoding shown below"), options, default, format_func=_title)
         st.caption(
             _(
                 "The same tokens in two orders. A model that can tell the order gives two different distributions "
@@ -75,7 +76,9 @@ def show() -> None:
     steps = {encoding: steps_trained(name) for encoding, name in names.items()}
     unequal = len(set(steps.values())) > 1
     with picture:
-        _tell_distances(distances, steps if unequal else {}, grammar)
+        _tell_stages(stages, same_tokens=sorted(first) == sorted(second))
+    st.subheader(_("How far apart the predictions are"), anchor=False)
+    _tell_distances(distances, steps if unequal else {}, grammar)
     if unequal:
         st.caption(
             _(
@@ -87,7 +90,6 @@ def show() -> None:
         rf"\mathrm{{TV}} = \tfrac12 \sum_{{t=1}}^{{{vocab_size}}} "
         r"\left| P(t \mid \text{A}) - P(t \mid \text{B}) \right|"
     )
-    _tell_stages(stages, same_tokens=sorted(first) == sorted(second))
     _tell_differences(probs, grammar)
     _tell_distributions(names.get(shown, shown), *(probs | others)[shown])
     page.numbers_table(
@@ -95,7 +97,7 @@ def show() -> None:
             [
                 {
                     _("model"): names.get(title, title),
-                    _("encoding"): title if title in names else own,
+                    _("encoding"): _title(title if title in names else own),
                     _("steps trained"): steps.get(title),
                     _("total variation"): distance,
                     **stages.get(title, {}),
@@ -114,7 +116,9 @@ def _tell_distances(distances: dict[str, float], steps: dict[str, int | None], g
     colours = [theme.CATEGORICAL[2]] * len(rows)
     for title, distance in distances.items():
         trained = steps.get(title)
-        words = title if trained is None else _("{encoding}, {n:,} steps").format(encoding=title, n=trained)
+        words = _title(title)
+        if trained is not None:
+            words = _("{encoding}, {n:,} steps").format(encoding=words, n=trained)
         rows[words] = distance
         colours.append(theme.CATEGORICAL[0])
     page.figure(
@@ -198,7 +202,18 @@ def _grammar(first: list[int], second: list[int]) -> list[Tensor] | None:
 
 
 def _tell_stages(stages: dict[str, dict[str, float]], same_tokens: bool) -> None:
-    st.subheader(_("Where in the model the two sentences begin to differ"), anchor=False)
+    names = list(next(iter(stages.values())))
+    page.figure(
+        comparison.stage_differences(
+            [[by_stage[name] for by_stage in stages.values()] for name in names],
+            names,
+            list(map(_title, stages)),
+            _("difference"),
+        ),
+        "position-stages",
+        _("Relative difference of the last position's vector between the two sentences, by stage and encoding."),
+        chooses=lambda cell: {"position.encoding": list(stages)[cell.column]},
+    )
     st.markdown(
         _(
             "The difference of the vectors at the **last** position, relative to their length. Without "
@@ -207,7 +222,6 @@ def _tell_stages(stages: dict[str, dict[str, float]], same_tokens: bool) -> None
             "*it*, so the causal mask brings the order in."
         )
     )
-    names = list(next(iter(stages.values())))
     if same_tokens and "none" in stages:
         others = [by_stage["blocks.0.attn.out"] for encoding, by_stage in stages.items() if encoding != "none"]
         st.markdown(
@@ -220,17 +234,6 @@ def _tell_stages(stages: dict[str, dict[str, float]], same_tokens: bool) -> None
                 most=f"{max(others):.3f}",
             )
         )
-    page.figure(
-        comparison.stage_differences(
-            [[by_stage[name] for by_stage in stages.values()] for name in names],
-            names,
-            list(stages),
-            _("|a − b| / mean length"),
-        ),
-        "position-stages",
-        _("Relative difference of the last position's vector between the two sentences, by stage and encoding."),
-        chooses=lambda cell: {"position.encoding": list(stages)[cell.column]},
-    )
 
 
 def _tell_differences(probs: dict[str, list[Tensor]], grammar: list[Tensor] | None) -> None:
@@ -242,7 +245,7 @@ def _tell_differences(probs: dict[str, list[Tensor]], grammar: list[Tensor] | No
         comparison.differences(
             [[difference[token].item() for difference in differences.values()] for token in ids.tolist()],
             [_token(token, lmcore.builtin.tokenizer()) for token in ids.tolist()],
-            list(differences),
+            list(map(_title, differences)),
             _("P after A − P after B"),
         ),
         "position-differences",
@@ -272,6 +275,11 @@ def _tell_distributions(name: str, first: Tensor, second: Tensor) -> None:
         "position-next-token",
         _("Probabilities of the most probable next tokens after sentence A and after sentence B."),
     )
+
+
+def _title(name: str) -> str:
+    """Return what an encoding is called; a model keeps its name."""
+    return {**encoding_titles()}.get(name, name)
 
 
 def _token(token_id: int, tokenizer: Tokenizer) -> str:

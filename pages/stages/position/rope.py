@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,9 @@ from lmcore import ModelConfig
 from lmcore.analysis.position.measures import pairs_of, rope_scores_by_difference
 from lmcore.analysis.position.rope_meeting import RopeMeeting, rope_meeting, uneven_diagonals
 from lmcore.config import RopeLayout
-from pages.common import page, session, widgets
+from pages.common import link, page, session, widgets
 from pages.common.text import _, markdown_literal
+from pages.figures import theme
 from pages.figures.position import rope as figures
 from pages.stages.position.common import model_with, tokens_of, unrotated
 
@@ -33,7 +35,7 @@ trace = lmcore.Trace()
 lm(lm.tokenizer.encode({prompt!r}).ids, trace=trace)
 met = rope_meeting(trace, lm.config, block={layer}, head={head}, query={query}, key={key})
 for shift in {shifts}:
-    print(shift, met.at(torch.tensor([{query} + shift]), torch.tensor([{key} + shift])).item())
+    print(shift, met.at(torch.tensor([{m} + shift]), torch.tensor([{n} + shift])).item())
 print(met.score_of(met.by_difference(torch.tensor([{query} - {key}])).sum()).item())
 print(met.score)                                            # what the model used
 positions = torch.arange({grid})
@@ -84,6 +86,7 @@ def show() -> None:
     _tell_vectors(met)
     _tell_layouts(met)
     _pairs_table(met)
+    m, n = _placed(met)
     page.snippet(
         CODE.format(
             name=name,
@@ -92,6 +95,8 @@ def show() -> None:
             head=head,
             query=query,
             key=key,
+            m=m,
+            n=n,
             shifts=_SHIFTS,
             grid=_GRID,
         )
@@ -176,15 +181,20 @@ def _tell_shifts(met: RopeMeeting) -> None:
     square, numbers = st.columns([1, 1], gap="large")
     positions = torch.arange(_GRID)
     grid = met.at(positions, positions)
+    m, n = _placed(met)
     with square:
+        chart = figures.square(
+            grid.numpy(), row_title=_("query position"), column_title=_("key position"), value_title=_("score")
+        )
+        if max(m, n) < _GRID:
+            theme.outline_cell(chart, m, n)
         page.figure(
-            figures.square(
-                grid.numpy(), row_title=_("query position"), column_title=_("key position"), value_title=_("score")
-            ),
+            chart,
             "position-rope-square",
             _("The score of this q and k placed at any two positions: along every diagonal it is the same."),
+            chooses=lambda cell: {"position.placed": f"{cell.row},{cell.column}"},
         )
-    shifted = [met.at(torch.tensor([met.query + shift]), torch.tensor([met.key + shift])).item() for shift in _SHIFTS]
+    shifted = [met.at(torch.tensor([m + shift]), torch.tensor([n + shift])).item() for shift in _SHIFTS]
     with numbers:
         st.markdown(
             _(
@@ -195,21 +205,28 @@ def _tell_shifts(met: RopeMeeting) -> None:
         )
         st.markdown(
             _(
-                "When both positions move by the same amount, the score does not change. The model's own score is "
-                "{score}."
-            ).format(score=f"**{met.score:.5f}**")
+                "When both positions move by the same amount, the score does not change. The model's own score, at "
+                "positions {query} and {key}, is {score}. The table begins at the outlined cell."
+            ).format(score=f"**{met.score:.5f}**", query=met.query, key=met.key)
         )
         page.numbers_table(
             pd.DataFrame(
                 {
-                    _("query position"): [met.query + shift for shift in _SHIFTS],
-                    _("key position"): [met.key + shift for shift in _SHIFTS],
+                    _("query position"): [m + shift for shift in _SHIFTS],
+                    _("key position"): [n + shift for shift in _SHIFTS],
                     _("score"): shifted,
                 }
             ),
             "position-rope-shift",
             {_("score"): "%.5f"},
         )
+
+
+def _placed(met: RopeMeeting) -> tuple[int, int]:
+    """Return the two positions that a click chose for this q and k, or those of the text."""
+    chosen = re.fullmatch(r"(\d{1,2}),(\d{1,2})", link.remember("position.placed", None) or "")
+    m, n = map(int, chosen.groups()) if chosen else (_GRID, _GRID)
+    return (m, n) if max(m, n) < _GRID else (met.query, met.key)
 
 
 def _tell_vectors(met: RopeMeeting) -> None:

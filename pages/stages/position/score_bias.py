@@ -8,10 +8,11 @@ import torch
 
 from lmcore.analysis.position.measures import without_score_bias
 from lmcore.position import alibi_slopes, relative_bucket
-from pages.common import page, session, widgets
-from pages.common.text import _, visible
+from pages.common import link, page, session, widgets
+from pages.common.text import _, markdown_literal, visible
 from pages.figures import theme
 from pages.figures.position import comparison
+from pages.live.cells import Cell
 from pages.stages.position.common import model_with, tokens_of
 
 _MOST_NAMED = 12  # lines with a name beside the picture
@@ -181,6 +182,7 @@ def _on_this_text(name: str) -> str:
         layer = widgets.slider("layer", _("Block"), 0, config.n_layers - 1, 0)
     with right:
         head = widgets.slider("head", _("Head"), 0, config.n_heads - 1, 0)
+    query, key = _chosen_pair(len(ids))
     trace = session.trace(ids, name)
     scores, alone = without_score_bias(trace, layer)
     biased, pattern = trace[f"blocks.{layer}.attn.scores"], trace[f"blocks.{layer}.attn.pattern"]
@@ -191,21 +193,42 @@ def _on_this_text(name: str) -> str:
     for number, (column, (title, values)) in enumerate(zip(st.columns([4, 3, 3]), parts.items(), strict=True)):
         with column:
             st.markdown(f"**{title}**")
-            page.figure(
-                comparison.scores(values[head], labels, probability=False, limit=limit, named=number == 0),
-                f"position-bias-{number}",
-                title,
-                said=False,
-            )
+            chart = comparison.scores(values[head], labels, probability=False, limit=limit, named=number == 0)
+            theme.outline_cell(chart, query, key)
+            page.figure(chart, f"position-bias-{number}", title, said=False, chooses=_choose)
     patterns = {_("softmax without the bias"): alone, _("softmax with the bias"): pattern}
     for number, (column, (title, values)) in enumerate(zip(st.columns(2), patterns.items(), strict=True)):
         with column:
             st.markdown(f"**{title}**")
-            page.figure(
-                comparison.scores(values[head], labels, probability=True, limit=None),
-                f"position-pattern-{number}",
-                title,
-                said=False,
-            )
+            chart = comparison.scores(values[head], labels, probability=True, limit=None)
+            theme.outline_cell(chart, query, key)
+            page.figure(chart, f"position-pattern-{number}", title, said=False, chooses=_choose)
+    st.markdown(
+        _(
+            "Query {query} at position {m}, key {key} at position {n}: the score {score} and the bias {bias} give "
+            "{biased}; the weight goes from {before} to {after}. Click a cell to choose another query and key."
+        ).format(
+            query=markdown_literal(tokens[query]),
+            m=query,
+            key=markdown_literal(tokens[key]),
+            n=key,
+            score=theme.fmt_logit(scores[head, query, key].item()),
+            bias=theme.fmt_logit(bias[head, query, key].item()),
+            biased=theme.fmt_logit(biased[head, query, key].item()),
+            before=theme.fmt_probability(alone[head, query, key].item()),
+            after=theme.fmt_probability(pattern[head, query, key].item()),
+        )
+    )
     st.caption(_("Model: {name}, on the prompt above.").format(name=name))
     return TEXT_CODE.format(name=name, prompt=session.prompt(), layer=layer, head=head)
+
+
+def _chosen_pair(length: int) -> tuple[int, int]:
+    """Return the query and the key chosen on another view or by a click, or the last query and the first key."""
+    query = link.remember("position", None, int)
+    query = length - 1 if query is None else min(max(query, 0), length - 1)
+    return query, min(max(link.remember("position.key", 0, int), 0), query)
+
+
+def _choose(cell: Cell) -> dict[str, int]:
+    return {"position": cell.row, "position.key": cell.column} if cell.column <= cell.row else {}

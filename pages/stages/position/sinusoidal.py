@@ -158,7 +158,9 @@ def _add_or_concatenate() -> None:
             values, labels, [str(d) for d in range(width)], kind="signed", limit=limit, value_title=title
         )
         chart.update_xaxes(showticklabels=number == len(pictures) - 1, tickmode="auto", nticks=12)
-        page.figure(chart, f"position-add-{number}", title, said=False)
+        page.figure(
+            chart, f"position-add-{number}", title, said=False, chooses=lambda cell: {"position.place": cell.row}
+        )
     st.caption(_("Model: {name}, on the prompt above.").format(name=name))
 
 

@@ -10,6 +10,7 @@ from lmcore.training.texts import MAX_CHARACTERS
 from lmcore.training.trial import TrialSettings
 from pages.common import link, page, widgets
 from pages.common.text import _, language
+from pages.stages.position.common import encoding_titles
 from pages.stages.training import watch
 from pages.stages.training.example_texts import EXAMPLE_PROBES, EXAMPLE_TEXTS
 from pages.stages.training.run import Reading, Run, start
@@ -111,14 +112,7 @@ def _encoding(chosen: str) -> PositionEncodingName:
 
 
 def _choose(reading: Reading) -> TrialSettings:
-    encodings: dict[PositionEncodingName, str] = {
-        "rope": "RoPE",
-        "learned": _("Learned"),
-        "sinusoidal": _("Sinusoidal"),
-        "relative": _("Relative bias"),
-        "alibi": "ALiBi",
-        "none": _("None"),
-    }
+    encodings = encoding_titles()
     d_model = widgets.slider("training.d_model", "d_model", 16, WIDEST, 40, step=8)
     rate = widgets.select("training.rate", _("Highest learning rate"), RATES, 0.01)
     steps = widgets.slider("training.steps", _("Steps"), 50, MOST_STEPS, 400, step=50)

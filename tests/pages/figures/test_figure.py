@@ -9,19 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from pages.figures.figure import Figure
-
-
-def decoded(value: Any) -> Any:
-    """Return a spec with its arrays as lists, so that how they travel does not matter."""
-    if isinstance(value, dict) and "bdata" in value:
-        array = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
-        shape = value.get("shape")
-        return decoded(array.reshape([int(n) for n in shape.split(",")] if shape else -1).tolist())
-    if isinstance(value, dict):
-        return {name: decoded(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [decoded(inner) for inner in value]
-    return None if value != value else value
+from tests.pages.harness import decoded
 
 
 def build(figure: Any) -> Any:

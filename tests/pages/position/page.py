@@ -11,4 +11,12 @@ ENCODINGS = {
     for name, config in lmcore.builtin.configs().items()
     if config.tie_embeddings and config.n_experts is None
 }
+TITLES = {
+    "rope": "RoPE",
+    "learned": "Learned",
+    "sinusoidal": "Sinusoidal",
+    "relative": "Relative bias",
+    "alibi": "ALiBi",
+    "none": "None",
+}
 FEW = {"position.windows": "16"}  # of held-out text, so that a run is short

@@ -9,7 +9,8 @@ import pytest
 
 import lmcore
 from lmcore import Trace
-from tests.pages.harness import tables, told
+from pages.figures.theme import fmt_logit, fmt_probability
+from tests.pages.harness import decoded, figures, snippet, tables, told
 from tests.pages.position.page import run
 
 
@@ -55,6 +56,19 @@ def test_encodings_side_by_side_for_any_width(d_model: str) -> None:
     assert table.loc["Relative bias", "learned parameters"] == 32 * 4
 
 
+def test_side_by_side_the_lines_are_those_of_the_chosen_query() -> None:
+    app = run(**{"position.view": "compare", "position.query": "20"})
+    squares = [figure for figure in figures(app) if figure.data[0].type == "heatmap"]
+    lines = [figure.data[0] for figure in figures(app) if figure.data[0].type == "scatter"][: len(squares)]
+    assert len(squares) == 6
+    for square, line in zip(squares, lines, strict=True):
+        drawn = np.array(decoded(square.data[0].z), dtype=float)[20, 20::-1]
+        np.testing.assert_allclose(decoded(line.y), drawn, atol=1e-6)
+        assert (square.layout.shapes[0].y0, square.layout.shapes[0].y1) == (19.5, 20.5)
+    _names, said = snippet(app)
+    assert f"{decoded(lines[4].y)[3]:.4f}" in said  # relative bias, at distance 3
+
+
 @pytest.mark.parametrize(
     ("d_model", "place", "base"), [("128", "10", "10000"), ("7", "3", "100"), ("2", "0", "1000000")]
 )
@@ -89,6 +103,28 @@ def test_rope_scores_stay_when_both_positions_move() -> None:
     np.testing.assert_allclose(vectors["length before"], vectors["length after"], rtol=1e-5)
     assert vectors.loc["v", "largest change of a component"] == 0
     assert vectors.loc["q", "largest change of a component"] > 0.01
+
+
+def test_a_place_of_the_square_begins_the_table_of_shifts() -> None:
+    app = run(**{"position.view": "rope", "position.key": "1", "position.placed": "7,3"})
+    shifts = tables(app)[0]
+    assert shifts.iloc[0, :2].tolist() == [7, 3]
+    square = next(figure for figure in figures(app) if figure.data[0].type == "heatmap")
+    np.testing.assert_allclose(shifts["score"], np.array(decoded(square.data[0].z))[7, 3], rtol=1e-3)
+    assert "7 + shift" not in told(app) and f"{shifts['score'][0]:.4f}"[:5] in snippet(app)[1]
+    for wrong in ("7", "24,1", "-1,2", "a,b", ""):
+        assert tables(run(**{"position.view": "rope", "position.placed": wrong}))[0].iloc[0, 0] == 2
+
+
+@pytest.mark.parametrize(("view", "model"), [("alibi", "small-world-alibi"), ("relative", "small-world-relative")])
+def test_a_pair_of_the_text_is_told_with_its_bias(view: str, model: str) -> None:
+    app = run(**{"position.view": view, "position": "2", "position.key": "1", "head": "1"})
+    lm, trace = lmcore.load(model), Trace()
+    lm(lm.tokenizer.encode("小明喜欢小红").ids, trace=trace)
+    bias, biased = (trace[name][1, 2, 1].item() for name in ("position_bias", "blocks.0.attn.scores"))
+    pattern = trace["blocks.0.attn.pattern"][1, 2, 1].item()
+    wanted = f"the bias {fmt_logit(bias)} give {fmt_logit(biased)}; the weight goes from"
+    assert wanted in told(app) and f"to {fmt_probability(pattern)}." in told(app)
 
 
 def test_alibi_has_the_slopes_for_six_heads() -> None:

@@ -145,7 +145,7 @@ def test_a_dot_for_every_head_of_every_block() -> None:
 
 
 def test_what_an_encoding_does_leaves_the_future_empty() -> None:
-    cells = encodings.effect([[1.0, 5.0], [-2.0, 1.0]], row_title="", column_title="").data[0]
+    cells = encodings.effect([[1.0, 5.0], [-2.0, 1.0]], 1, row_title="", column_title="").data[0]
     assert np.isnan(cells.z[0][1]) and cells.zmax == 2.0 and cells.zmin == -2.0
 
 

@@ -11,7 +11,7 @@ import lmcore.corpus
 from lmcore import Trace
 from lmcore.analysis.position.length import HELD_OUT_SEED
 from tests.pages.harness import tables, told
-from tests.pages.position.page import ENCODINGS, FEW, run
+from tests.pages.position.page import ENCODINGS, FEW, TITLES, run
 
 pytestmark = pytest.mark.slow
 
@@ -30,8 +30,8 @@ def test_losses_beyond_the_trained_length_are_the_models_and_learned_ends() -> N
     assert "Learned positions end at position 127" in told(app)
     spans, bins = tables(app)
     spans = spans.set_index("encoding")
-    assert set(spans.index) == set(ENCODINGS)
-    assert list(spans.loc["learned"][["128–255", "256–383", "384–511"]]) == ["no such position"] * 3
+    assert set(spans.index) == set(TITLES.values())
+    assert list(spans.loc["Learned"][["128–255", "256–383", "384–511"]]) == ["no such position"] * 3
     text = next(lmcore.corpus.windows(HELD_OUT_SEED, 16, 512, lmcore.builtin.tokenizer()))
     truth = lmcore.corpus.Truth(lmcore.builtin.tokenizer())
     for encoding, length in (("learned", 128), ("alibi", 512)):
@@ -46,11 +46,11 @@ def test_losses_beyond_the_trained_length_are_the_models_and_learned_ends() -> N
         for start in range(0, length, 128):
             means = excess[:, start : start + 128].mean(1)
             wanted = f"{means.mean():.3f} ± {means.std(ddof=1) / 4:.3f}"
-            assert spans.loc[encoding, f"{start}–{start + 127}"] == wanted
+            assert spans.loc[TITLES[encoding], f"{start}–{start + 127}"] == wanted
         np.testing.assert_allclose(
-            bins[f"{encoding} (nats)"][: length // 16], losses.reshape(16, -1, 16).mean((0, 2)), atol=1e-5
+            bins[f"{TITLES[encoding]} (nats)"][: length // 16], losses.reshape(16, -1, 16).mean((0, 2)), atol=1e-5
         )
-    assert np.isnan(bins["learned (nats)"][8:]).all()
+    assert np.isnan(bins["Learned (nats)"][8:]).all()
 
 
 def test_a_run_can_be_stopped_and_goes_on() -> None:
@@ -75,7 +75,7 @@ def test_attention_by_distance_is_the_mean_along_the_diagonals() -> None:
             lm(ids.tolist(), trace=(trace := Trace()))
             pattern = trace["blocks.1.attn.pattern"].double().numpy().mean(0)
             row[:] = [np.diag(pattern, -distance).mean() for distance in range(128)]
-        np.testing.assert_allclose(table[encoding], weights.mean(0), atol=1e-6)
+        np.testing.assert_allclose(table[TITLES[encoding]], weights.mean(0), atol=1e-6)
     assert table["the same for all keys"][127] == pytest.approx(1 / 128)
 
 

@@ -9,7 +9,7 @@ import lmcore
 from lmcore import Trace
 from pages.figures.position import comparison
 from tests.pages.harness import tables, told
-from tests.pages.position.page import ENCODINGS, run
+from tests.pages.position.page import ENCODINGS, TITLES, run
 
 PAIR = ("小明喜欢小红，所以", "小红喜欢小明，所以")
 
@@ -27,20 +27,22 @@ def probs_and_traces(name: str) -> tuple[list[np.ndarray], list[Trace]]:
 
 def test_distances_between_the_two_sentences_are_the_models() -> None:
     table = tables(run(**{"position.view": "order", "position.pair": "so"}))[0].set_index("encoding")
-    assert set(table.index) == {"rope", "learned", "sinusoidal", "relative", "alibi", "none"}
+    assert set(table.index) == set(TITLES.values())
     for encoding, name in ENCODINGS.items():
         probs, traces = probs_and_traces(name)
-        assert table.loc[encoding, "total variation"] == pytest.approx(np.abs(probs[0] - probs[1]).sum() / 2, abs=1e-6)
+        assert table.loc[TITLES[encoding], "total variation"] == pytest.approx(
+            np.abs(probs[0] - probs[1]).sum() / 2, abs=1e-6
+        )
         a, b = (trace["blocks.1.attn.out"][-1].double().numpy() for trace in traces)
         wanted = np.linalg.norm(a - b) / (np.linalg.norm(a) + np.linalg.norm(b)) * 2
-        assert table.loc[encoding, "blocks.1.attn.out"] == pytest.approx(wanted, abs=1e-6)
+        assert table.loc[TITLES[encoding], "blocks.1.attn.out"] == pytest.approx(wanted, abs=1e-6)
 
 
 def test_without_positions_the_first_layer_cannot_tell_and_the_page_shows_it() -> None:
     table = tables(run(**{"position.view": "order", "position.pair": "so"}))[0].set_index("encoding")
-    assert table.loc["none", "blocks.0.attn.out"] < comparison.ROUNDING
-    assert (table.drop(index="none")["blocks.0.attn.out"] > 100 * comparison.ROUNDING).all()
-    assert table.loc["none", "hidden_state"] > 100 * comparison.ROUNDING  # deeper layers can: measured, not assumed
+    assert table.loc["None", "blocks.0.attn.out"] < comparison.ROUNDING
+    assert (table.drop(index="None")["blocks.0.attn.out"] > 100 * comparison.ROUNDING).all()
+    assert table.loc["None", "hidden_state"] > 100 * comparison.ROUNDING  # deeper layers can: measured, not assumed
 
 
 @pytest.mark.slow
@@ -54,7 +56,7 @@ def test_the_readers_prompt_has_two_tokens_exchanged() -> None:
 
 def test_a_long_prompt_leaves_out_the_model_whose_table_ends() -> None:
     app = run(prompt="我喜欢猫。" * 40, **{"position.view": "order", "position.pair": "prompt"})
-    assert "learned" not in set(tables(app)[0]["encoding"])
+    assert "Learned" not in set(tables(app)[0]["encoding"])
 
 
 def test_a_pair_of_other_tokens_is_said_to_be_one() -> None:
