@@ -58,7 +58,7 @@ def test_a_chip_chosen_while_another_is_answered_stays(delaying_proxy: DelayingP
 
 # A page of each kind of control: sliders, lists, chips, switches, and parts that compute in the browser.
 PAGES = (
-    "/blocks?blocks.view=switched",
+    "/blocks?blocks.view=interventions",
     "/embedding?table.view=neighbours",
     "/position?position.view=rope",
     "/generation?top_n=5",

@@ -196,7 +196,7 @@ def effect(values: ArrayLike, query: int, *, row_title: str, column_title: str) 
         colorbar={"thickness": 8, "outlinewidth": 0, "nticks": 5},
         hovertemplate="%{y}, %{x}<br><b>%{z:.5g}</b><extra></extra>",
     )
-    theme.outline_row(figure, query, width=1)
+    theme.outline_row(figure, query)
     figure.update_layout(margin={"t": 8})
     figure.update_yaxes(autorange="reversed", nticks=5)
     figure.update_xaxes(nticks=5)

@@ -187,7 +187,7 @@ def _tell_shifts(met: RopeMeeting) -> None:
             grid.numpy(), row_title=_("query position"), column_title=_("key position"), value_title=_("score")
         )
         if max(m, n) < _GRID:
-            theme.outline_cell(chart, m, n)
+            theme.outline_cells(chart, (m, m), (n, n))
         page.figure(
             chart,
             "position-rope-square",

@@ -194,14 +194,14 @@ def _on_this_text(name: str) -> str:
         with column:
             st.markdown(f"**{title}**")
             chart = comparison.scores(values[head], labels, probability=False, limit=limit, named=number == 0)
-            theme.outline_cell(chart, query, key)
+            theme.outline_cells(chart, (query, query), (key, key))
             page.figure(chart, f"position-bias-{number}", title, said=False, chooses=_choose)
     patterns = {_("softmax without the bias"): alone, _("softmax with the bias"): pattern}
     for number, (column, (title, values)) in enumerate(zip(st.columns(2), patterns.items(), strict=True)):
         with column:
             st.markdown(f"**{title}**")
             chart = comparison.scores(values[head], labels, probability=True, limit=None)
-            theme.outline_cell(chart, query, key)
+            theme.outline_cells(chart, (query, query), (key, key))
             page.figure(chart, f"position-pattern-{number}", title, said=False, chooses=_choose)
     st.markdown(
         _(
