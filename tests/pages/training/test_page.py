@@ -277,7 +277,7 @@ def test_a_training_runs_to_its_end_and_its_numbers_are_the_snippets() -> None:
     assert button(app, "start")
     neighbours = tables(app)[0]
     assert neighbours["step"].tolist() == [50, 40, 20, 0]
-    charts = [json.loads(chart.proto.spec) for chart in app.get("arrow_vega_lite_chart")]
+    charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
     assert len(charts) == 4  # with text in a colour of ours: the grey of a legend or an axis is too faint
     assert all({*spec["config"]["axis"].values(), *spec["config"]["legend"].values()} <= INKS for spec in charts)
 
