@@ -29,7 +29,7 @@ import lmcore
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.parent.name for path in ROOT.glob("pages/stages/*/page.py"))
 MODELS = lmcore.builtin.names()
-NOTHING_TO_CHOOSE: set[str] = set()
+NOTHING_TO_CHOOSE = {"compare.map"}  # a tensor of two models, which no view is about
 """Heat maps whose cells are about nothing that a page shows."""
 
 # A fresh visitor makes Streamlit read what every installed package says of itself, in search of components: five
