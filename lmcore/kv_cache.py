@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from lmcore.config import ModelConfig
+from lmcore.trace import Trace
 
 _FIRST_ROOM = 16  # tokens
 
@@ -82,6 +83,22 @@ class KVCache:
             raise ValueError(f"capacity must be at least 1 token, got {capacity}.")
         self.length = 0
         self._layers = [LayerCache(self.capacity) for _ in range(config.n_layers)]
+
+    @classmethod
+    def of_pass(cls, config: ModelConfig, trace: Trace) -> KVCache:
+        """Return the cache of a sequence that a traced pass without one has run over.
+
+        Args:
+            config: the model's config.
+            trace: of the pass, over one sequence.
+        """
+        cache = cls(config)
+        for i, layer in enumerate(cache):
+            names = (f"blocks.{i}.attn.{name}" for name in ("k_rotated", "k_normed", "k"))
+            keys = next(trace.recorded(name) for name in names if name in trace)
+            layer.extend(0, keys, trace.recorded(f"blocks.{i}.attn.v"))
+        cache.length = keys.shape[-2]
+        return cache
 
     def __iter__(self) -> Iterator[LayerCache]:
         """Iterate over the caches of the blocks, in order."""

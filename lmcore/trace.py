@@ -72,9 +72,13 @@ class Trace(Mapping[str, Tensor]):
         return self._axes[name]
 
     def __getitem__(self, name: str) -> Tensor:
-        self._require(name)
-        tensor = self._as_recorded(name)
+        tensor = self.recorded(name)
         return tensor.float() if self._wide else tensor
+
+    def recorded(self, name: str) -> Tensor:
+        """Return a tensor in the type that the model computed it in, which `float` does not change."""
+        self._require(name)
+        return self._as_recorded(name)
 
     def _as_recorded(self, name: str) -> Tensor:
         kept = self._tensors[name]

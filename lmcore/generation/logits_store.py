@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from torch import Tensor
 
+from lmcore.cores import one_core
 from lmcore.kv_cache import KVCache
 from lmcore.language_model import LanguageModel
+from lmcore.trace import Trace
 
 MAX_BYTES = 8 * 2**20  # a row of logits over 262,144 tokens is one of these 8 MiB
 
@@ -78,6 +81,27 @@ class LogitsStore:
         if (key := (tuple(ids), True)) not in self._kept:
             self._keep(key, NextLogits(logits.clone(), 0.0))
 
+    def begin(self, ids: Sequence[int], trace: Callable[[], Trace]) -> None:
+        """Cache the keys and values of a text from a traced pass over it; asked for if none are cached."""
+        if not self._cached_ids:
+            self._cache, self._cached_ids = KVCache.of_pass(self._lm.config, trace()), list(ids)
+
+    def traced(self, ids: Sequence[int]) -> tuple[Tensor, Trace]:
+        """Return the logits [vocab_size] after a text, and a trace of its last tokens, the very last one at least.
+
+        With the tokens before it in the cache, this costs one token however long the text is.
+
+        Raises:
+            ValueError: for no ids, ids out of range or more than context_length.
+        """
+        ids, last = list(ids), len(ids) - 1
+        if self._common(ids, last) < last and not self._lm.config.turns_anew(last, len(ids)):
+            self._with_cache(ids[:last], last - 1)  # which leaves no trace: that of a long text fills the memory
+        trace = Trace()
+        row = self._with_cache(ids, last, trace)[-1]
+        self.put(ids, row)
+        return row, trace.float()
+
     def fill(self, ids: Sequence[int], following: Sequence[int]) -> None:
         """Compute, in one pass, the logits after a text and after each token of what follows it."""
         whole = [*ids, *following][: self._lm.config.context_length]
@@ -95,18 +119,24 @@ class LogitsStore:
             _key, oldest = self._kept.popitem(last=False)
             self._n_bytes -= oldest.logits.nbytes
 
-    def _with_cache(self, ids: list[int], first: int) -> Tensor:
+    def _common(self, ids: list[int], most: int) -> int:
+        """Return how many of the tokens that a text begins with, at most `most`, the cache can serve it with."""
+        if self._lm.config.turns_anew(len(self._cached_ids), len(ids)):
+            return 0
+        common = 0
+        while common < min(len(self._cached_ids), most) and self._cached_ids[common] == ids[common]:
+            common += 1
+        return common
+
+    def _with_cache(self, ids: list[int], first: int, trace: Trace | None = None) -> Tensor:
         """Return the logits [len(ids) - first, vocab_size] of the positions from `first` on."""
         if self._cache is None:
             self._cache = self._lm.new_cache()
-        if self._lm.config.turns_anew(len(self._cached_ids), len(ids)):
-            self._cached_ids = []
-        common = 0
-        while common < min(len(self._cached_ids), first) and self._cached_ids[common] == ids[common]:
-            common += 1
+        common = self._common(ids, first)
         self._cache.truncate(common)
         held, self._cached_ids = self._cached_ids, ids[:common]  # this is what is left should the pass fail
-        logits = self._lm(ids[common:], cache=self._cache)
+        with one_core() if len(ids) - common == 1 else nullcontext():
+            logits = self._lm(ids[common:], cache=self._cache, trace=trace)
         # After a look back, what followed in the cache is still there and still right.
         self._cached_ids = held if held[: len(ids)] == ids else ids
         self._cache.length = len(self._cached_ids)

@@ -7,12 +7,15 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 
+from torch import Tensor
+
 from lmcore.generation.stopping import StopMatch, stop_match
 from lmcore.generation.text_run import End, Take, TextRun
 from lmcore.generation.tree import GenerationTree, Node
 from lmcore.language_model import LanguageModel
 from lmcore.memory import SharedLimit
 from lmcore.sampling import Reshaped, SamplingSettings
+from lmcore.trace import Trace
 
 
 class GenerationRun(TextRun[Node]):
@@ -86,6 +89,29 @@ class GenerationRun(TextRun[Node]):
         with self._lock:
             return self.tree.next_result(self.node, self.settings, self.use_cache)
 
+    def next_logits(self, node: Node) -> Tensor:
+        """Return the logits [vocab_size] of the token after a node; never change them in place.
+
+        Raises:
+            ValueError: when the context is full.
+        """
+        with self._lock:
+            return self.tree.next_logits(node)
+
+    def traced(self, node: Node, prompt: Callable[[], Trace]) -> tuple[Tensor, Trace]:
+        """Return the logits [vocab_size] of the token after a node, and a trace of the last tokens up to it.
+
+        Args:
+            node: a token of the tree.
+            prompt: gives the trace of a pass over the prompt; asked for only if none of it is in the KV cache.
+
+        Raises:
+            ValueError: when the context is full.
+        """
+        with self._lock:
+            self.tree.begin(prompt)
+            return self.tree.traced(node)
+
     def step(self) -> None:
         """Draw one token, where one can follow, and return when it is there."""
         self.stop()
@@ -113,6 +139,27 @@ class GenerationRun(TextRun[Node]):
         self.stop()
         with self._lock:
             self._move_to(self.tree.take(parent, token_id, self.settings, self.use_cache))
+
+    def replay(self, token_ids: Sequence[int]) -> None:
+        """Go to these tokens after the prompt, as far as a text can have them.
+
+        A token that the settings draw there is drawn; another one is put there as if by hand.
+
+        Raises:
+            ValueError: for an id outside the vocabulary.
+        """
+        self.stop()
+        with self._lock:
+            self.tree.look_ahead(self.tree.root, token_ids)
+            self._move_to(self.tree.root)
+            for token_id in token_ids:
+                if self.end:
+                    break
+                node = self.tree.next_node(self.node, self.settings, self.use_cache)
+                if node.token_id == token_id:
+                    self._move_to(self.tree.add(node))
+                else:
+                    self._move_to(self.tree.take(self.node, token_id, self.settings, self.use_cache))
 
     def _ask(self, take: Take[Node], until: float, stopping: threading.Event) -> Callable[[], bool]:
         return functools.partial(_draw_one, self.tree, self.node, self.settings, self.use_cache, self._lock, take)

@@ -12,7 +12,7 @@ can be gone on from. Three rules make the text a function of what was chosen, ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -24,6 +24,7 @@ from lmcore.generation.text_tree import Pruned, TextNode, TextTree
 from lmcore.language_model import LanguageModel
 from lmcore.memory import SharedLimit
 from lmcore.sampling import History, Reshaped, SamplingSettings, State, draw, new_generator, reshape
+from lmcore.trace import Trace
 
 __all__ = ["GenerationTree", "Node", "Pruned"]
 
@@ -168,6 +169,22 @@ class GenerationTree(TextTree[Node]):
     def know(self, node: Node, logits: Tensor) -> None:
         """Take over the logits [vocab_size] of the token after a node from a pass that was needed anyway."""
         self._store.put(self.ids(node), logits)
+
+    def begin(self, trace: Callable[[], Trace]) -> None:
+        """Take over the prompt's keys and values from a traced pass over it; asked for only if they are not cached."""
+        self._store.begin(self.prompt_ids, trace)
+
+    def traced(self, node: Node) -> tuple[Tensor, Trace]:
+        """Return the logits [vocab_size] of the token after a node, and a trace of the last tokens up to it.
+
+        Only what is not in the KV cache is computed, and the very last token.
+
+        Raises:
+            ValueError: when the context is full.
+        """
+        found = self._store.traced(self.ids(node))
+        self._take_note()
+        return found
 
     def look_ahead(self, node: Node, token_ids: Sequence[int]) -> None:
         """Compute in one pass the logits after a node and after each of the tokens that are to follow it.

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
+from lmcore.cores import one_core
 from lmcore.training.loop import TrainingStep
 from lmcore.worker import State, Tell, Worker
 
@@ -85,23 +84,10 @@ class _Moment:
 def _train(
     make_steps: Callable[[], Iterator[TrainingStep]], measure: Callable[[], Any], every: int, tell: Tell[_Moment]
 ) -> None:
-    _compute_on_one_core()
-    steps, done = make_steps(), 0
-    tell(_Moment(None, (0, measure())))
-    for done, step in enumerate(steps, start=1):
-        tell(_Moment(step, (done, measure()) if done % every == 0 else None))
-    if done % every:
-        tell(_Moment(None, (done, measure())))
-
-
-def _compute_on_one_core() -> None:
-    """Let this thread's tensor operations run on one core, and leave every other thread as it was.
-
-    torch keeps the number for the calling thread, and for threads still to come; the latter is put back by a thread
-    made for it. Small models gain nothing from a second core, and on a busy machine every operation waits for it.
-    """
-    for_others = torch.get_num_threads()
-    torch.set_num_threads(1)
-    restoring = threading.Thread(target=torch.set_num_threads, args=(for_others,))
-    restoring.start()
-    restoring.join()
+    with one_core():
+        steps, done = make_steps(), 0
+        tell(_Moment(None, (0, measure())))
+        for done, step in enumerate(steps, start=1):
+            tell(_Moment(step, (done, measure()) if done % every == 0 else None))
+        if done % every:
+            tell(_Moment(None, (done, measure())))

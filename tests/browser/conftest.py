@@ -73,6 +73,11 @@ class Server:
                     pytest.fail(f"the server did not start:\n{self.log.read_text(errors='replace')[-2000:]}")
                 time.sleep(0.1)
 
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._process.pid
+
     def stop(self) -> None:
         """End the server."""
         self._process.kill()

@@ -100,6 +100,13 @@ def test_draws_are_those_of_lmcore_with_that_seed_and_can_be_taken_back(open_pag
         page.get_by_role("button", name="Draw", exact=True).click()
         expect(page.locator(".overview .text .row:not(.slot)")).to_have_count(len(ids) + n)
         assert tokens(page)[-1] == token.decode().replace(" ", "␣")
+    page.wait_for_url(re.compile("overview.drawn="))
+    shared = open_page(page.url, viewport=LAPTOP)
+    view(shared)
+    assert tokens(shared) == tokens(page)
+    page.locator(".overview .bar-row").nth(1).click()  # followed through the blocks
+    expect(page.locator(".overview .bar-row[aria-selected=true]")).to_have_count(1)
+    expect(page.locator(".overview .says").last).to_have_attribute("aria-label", re.compile("rank 2"))
     page.get_by_role("button", name="Step back").click()
     expect(page.locator(".overview .text .row:not(.slot)")).to_have_count(len(ids) + 2)
     page.get_by_role("button", name="Start over").click()

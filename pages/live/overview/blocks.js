@@ -178,18 +178,23 @@ export class Blocks {
 
   showLens(width) {
     const { way, chosen, labels } = this.state;
-    if (!isNew(this.lens, this.state.stamp, chosen.layer, labels.blocks_of, width)) return;
+    if (!isNew(this.lens, this.state.stamp, chosen.layer, chosen.candidate, way.candidate?.id, labels.blocks_of, width)) return;
     this.lens.setAttribute("aria-label", labels.blocks_of);
     const isLying = width / this.n.layers >= LYING;
     this.lens.classList.toggle("upright", !isLying);
     let free = -1;
     const last = this.n.layers - 1;
-    const made = way.lens.slice(1).map(({ text, p }, layer) => {
+    const candidate = this.candidate();
+    const made = way.lens.slice(1).map(({ id, text, p }, layer) => {
       const isChosen = layer === chosen.layer;
-      const said = fill(labels.after, { block: layer, token: quoted(text), p: fmtProbability(p) });
+      const best = fill(labels.after, { block: layer, token: quoted(text), p: fmtProbability(p) });
+      const its = candidate && { token: quoted(candidate.text), p: fmtProbability(candidate.probs[layer + 1]), rank: fmtCount(candidate.ranks[layer + 1]) };
+      const said = its ? `${best} · ${fill(labels.candidate, its)}` : best;
       const button = element("button", { type: "button", className: "says" }, element("bdi", { textContent: text }));
       if (isLying || isChosen) button.append(element("span", { textContent: fmtPercent(p) }));
       button.style.setProperty("--p", p.toFixed(4));
+      button.style.setProperty("--candidate", candidate ? candidate.probs[layer + 1].toFixed(4) : 0);
+      button.classList.toggle("same", id === chosen.candidate);
       button.style.left = `${(100 * this.at[layer]) / width}%`;
       button.style.width = `${(100 * (this.at[layer + 1] - this.at[layer])) / width}%`;
       const middle = (this.at[layer] + this.at[layer + 1]) / 2;
@@ -208,6 +213,19 @@ export class Blocks {
       return button;
     });
     this.lens.replaceChildren(...made);
+  }
+
+  // The numbers of the candidate that the reader follows, once the page has told them.
+  candidate() {
+    const { way, chosen } = this.state;
+    return chosen.candidate !== null && way.candidate?.id === chosen.candidate ? way.candidate : null;
+  }
+
+  // What a followed candidate's way is, in a sentence. reading: of its bar.
+  wayOf(reading, id) {
+    const { way, labels } = this.state;
+    const n = way.lens.slice(1).filter((said) => said.id === id).length;
+    return `${reading} · ${fill(labels.candidate_best, { n, layers: this.n.layers })}`;
   }
 
   note(node) {

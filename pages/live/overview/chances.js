@@ -7,10 +7,31 @@ import { fmtPercent, quoted } from "./numbers.js";
 const NICE = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1];
 
 export class Chances {
-  constructor({ list, rest }, { say }) {
-    Object.assign(this, { list, rest, say });
+  // choose(id): the reader follows another candidate, or with the same id none; say(text or null).
+  constructor({ list, rest }, { choose, say }) {
+    Object.assign(this, { list, rest, choose, say });
     this.rows = [];
-    list.setAttribute("role", "list");
+    list.setAttribute("role", "listbox");
+    list.onclick = (event) => this.press(event.target.closest(".bar-row"));
+    list.onkeydown = (event) => this.pressed(event);
+  }
+
+  press(row) {
+    if (row) this.choose(this.ranked.ids[row.rank]);
+  }
+
+  pressed(event) {
+    const at = this.rows.indexOf(event.target);
+    if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = { ArrowUp: -1, ArrowDown: 1, Home: -this.rows.length, End: this.rows.length }[event.key];
+    if (step !== undefined) {
+      const next = this.rows[Math.min(Math.max(at + step, 0), this.rows.length - 1)];
+      for (const row of this.rows) row.tabIndex = row === next ? 0 : -1;
+      next.focus({ preventScroll: true });
+    } else if (event.key === "Enter" || event.key === " ") this.press(this.rows[at]);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   // n rows for the first ranks.
@@ -26,7 +47,8 @@ export class Chances {
     const { ranked } = this;
     const id = ranked.ids[rank];
     const made = element("div", { className: "bar-row" });
-    made.setAttribute("role", "listitem");
+    made.setAttribute("role", "option");
+    made.tabIndex = rank === 0 ? 0 : -1;
     made.rank = rank;
     made.p1 = probability(ranked.start, rank, rank < ranked.start.ranks.length);
     made.text = this.texts.get(id) ?? `#${id}`;
@@ -76,9 +98,14 @@ export class Chances {
     for (const row of this.rows) row.setAttribute("aria-label", this.reading(row));
   }
 
-  // Mark the bar of a token, which was drawn or came; -1 for none.
-  mark(id) {
-    for (const row of this.rows) row.classList.toggle("came", this.ranked.ids[row.rank] === id);
+  // Mark the bar of the token that came, and of the one that the reader follows; null for none.
+  mark(came, picked) {
+    for (const row of this.rows) {
+      const id = this.ranked.ids[row.rank];
+      row.classList.toggle("came", id === came);
+      row.classList.toggle("picked", id === picked);
+      row.setAttribute("aria-selected", String(id === picked));
+    }
   }
 
   barOf(id) {

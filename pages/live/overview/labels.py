@@ -111,6 +111,8 @@ def labels() -> dict[str, Any]:
         "mean_of": _("mean of {n} heads"),
         "blocks_of": _("Block; choose one"),
         "after": _("after block {block}: {token} {p}"),
+        "candidate": _("{token} {p}, rank {rank}"),
+        "candidate_best": _("the most probable token after {n} of {layers} blocks"),
         "weight": _("block {block}, {head}: {from} → {to} {p}"),
         "cell": _("{token}, dimension {i}: {value}"),
         "added": _("{token}, position {position}, dimension {i}: {value} is added"),
@@ -137,7 +139,7 @@ def labels() -> dict[str, Any]:
         "fast": _("fast"),
         "seed": _("Seed"),
         "drawn": _("u = {u} drew {token}, {p}"),
-        "taken": _("{token} was chosen by hand"),
+        "taken": _("{token} was chosen by hand, or came with the link"),
         "falls": _("The seed's next number, {u}, falls on {token}."),
         "one": _("one candidate: the seed has no effect"),
         "take": _("Use as prompt"),
@@ -148,7 +150,10 @@ def labels() -> dict[str, Any]:
         "forward": _("Next"),
         "backward": _("Previous"),
         "end": _("End"),
-        "hint": _("Choose a token, a block or a head to follow it. Rest the pointer on anything for its exact value."),
+        "hint": _(
+            "Choose a token, a block, a head or a candidate to follow it. Rest the pointer on anything for its exact "
+            "value."
+        ),
         "stages": stage_titles(),
         "ends": {
             "stop token": _("The text has ended: its last token is a control token."),

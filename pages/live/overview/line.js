@@ -13,12 +13,14 @@ export class Line {
     this.said = said;
     this.canvas = element("canvas", { width: CELLS, height: 1 });
     this.needle = element("i", { className: "needle" });
-    root.append(this.canvas, this.needle);
+    this.share = element("i", { className: "share" });
+    root.append(this.canvas, this.share, this.needle);
     root.setAttribute("aria-hidden", "true"); // the sentence below says it
   }
 
   // u: the number of the seed's stream that the next token is drawn with; null where none will be.
-  show(result, u, texts, labels) {
+  // candidate: the id that the reader follows, whose share is marked; null for none.
+  show(result, u, candidate, texts, labels) {
     this.root.hidden = u === null;
     if (u === null) return setText(this.said, "");
     const probs = probsById(result);
@@ -33,6 +35,10 @@ export class Line {
     let last = -1;
     for (let id = 0; id < probs.length; id++) {
       if (probs[id] === 0) continue;
+      if (id === candidate) {
+        this.share.style.left = `min(${100 * sum}%, 100% - 3px)`;
+        this.share.style.width = `${(100 * probs[id]) / total}%`;
+      }
       sum += probs[id] / total;
       last = id;
       if (hit < 0 && sum > u) hit = id;
@@ -41,6 +47,7 @@ export class Line {
       const colour = hit === id ? [213, 94, 0, 235] : [36, 132, 214, Math.round(255 * SHADES[turn++ % SHADES.length])];
       for (; cell < end; cell++) image.data.set(colour, 4 * cell);
     }
+    this.share.hidden = candidate === null || !probs[candidate];
     context.putImageData(image, 0, 0);
     this.needle.style.left = `${100 * u}%`;
     const token = hit < 0 ? last : hit;

@@ -68,5 +68,7 @@ export const fmtPercent = (p) => {
   if (p === 0) return "0 %";
   const percent = 100 * p;
   if (percent >= 99.995) return "100 %";
-  return percent >= 10 ? `${percent.toFixed(1)} %` : percent >= 0.005 ? `${percent.toFixed(2)} %` : `${percent.toExponential(0)} %`;
+  if (percent >= 10) return `${percent.toFixed(1)} %`;
+  if (percent >= 0.005) return `${percent.toFixed(2)} %`;
+  return percent >= 0.0005 ? `${percent.toFixed(3)} %` : `${percent.toExponential(0)} %`;
 };

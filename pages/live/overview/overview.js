@@ -40,7 +40,14 @@ class Overview {
     this.position = new Position(find(".position .rows"), { say });
     this.blocks = new Blocks({ picture: find(".blocks svg"), heads: find(".heads"), lens: find(".lens .says-all") }, { choose, say });
     this.hidden = new Hidden(find(".hidden canvas"), { say });
-    this.chances = new Chances({ list: find(".bars"), rest: find(".rest") }, { say });
+    this.chances = new Chances({ list: find(".bars"), rest: find(".rest") }, { choose: (id) => this.pick(id), say });
+    for (const rows of [this.embedding.root, this.position.root]) {
+      rows.onclick = ({ target }) => {
+        const place = [...rows.children].indexOf(target.closest(".row")) - (this.state.text.earlier ? 1 : 0);
+        const token = this.state.text.rows[place];
+        if (token) this.act("choose", { position: token.position });
+      };
+    }
     this.knobs = new Knobs(
       { sliders: find(".sliders"), said: find(".knobs .note") },
       {
@@ -96,12 +103,12 @@ class Overview {
 
   // What is followed, where the reader is further on than the page.
   kept(data) {
-    const { layer, head } = this.state.chosen;
-    return { ...data.chosen, layer: Math.min(layer, data.model.layers - 1), head: Math.min(head, data.model.heads - 1) };
+    const { layer, head, candidate } = this.state.chosen;
+    return { ...data.chosen, candidate, layer: Math.min(layer, data.model.layers - 1), head: Math.min(head, data.model.heads - 1) };
   }
 
   stateOf(data, chosen) {
-    const way = { lens: data.way.lens };
+    const way = { lens: data.way.lens, candidate: data.way.candidate };
     for (const name of ["embedding", "added", "rotation", "rotation_local", "bias", "attention", "before", "hidden"]) {
       way[name] = unpacked(data.way[name]);
     }
@@ -156,12 +163,19 @@ class Overview {
     this.quiet = setTimeout(() => this.act("follow"), QUIET_MS);
   }
 
+  // Follow a candidate of the next token through the blocks, or none.
+  pick(id) {
+    const candidate = this.state.chosen.candidate === id ? null : id;
+    this.choose({ candidate });
+    this.act("follow");
+  }
+
   // Ask the page for something; with it goes what it does not know yet.
   act(what, values = {}) {
     clearTimeout(this.quiet);
-    const { layer, head } = this.state.chosen;
+    const { layer, head, candidate } = this.state.chosen;
     this.sent = Math.max(this.sent, Date.now()) + 1;
-    this.setTriggerValue("act", { do: what, n: this.sent, layer, head, settings: this.settings, ...values });
+    this.setTriggerValue("act", { do: what, n: this.sent, layer, head, candidate, settings: this.settings, ...values });
   }
 
   // ---- What is drawn ----------------------------------------------------------------------------------------------
@@ -247,9 +261,12 @@ class Overview {
     weigh(this.ranked.start);
     weigh(this.result.final);
     this.chances.show(this.result);
-    this.chances.mark(this.state.next ?? -1);
+    const { candidate } = this.state.chosen;
+    this.chances.mark(this.state.next, candidate);
     this.knobs.tell(this.result, labels.stages);
-    this.line.show(this.result, this.state.isLast ? this.state.draw.next : null, this.texts, labels);
+    this.line.show(this.result, this.state.isLast ? this.state.draw.next : null, candidate, this.texts, labels);
+    const picked = this.chances.barOf(candidate);
+    this.walk.rest(picked ? this.blocks.wayOf(this.chances.reading(picked), candidate) : null);
     clearTimeout(this.telling);
     const tell = () => {
       this.chances.describe();

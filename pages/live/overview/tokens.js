@@ -27,8 +27,10 @@ export class Tokens {
   show({ text, chosen, labels, isLast }) {
     this.chosen = chosen;
     this.length = text.length;
-    if (!isNew(this.root, text, chosen.position, isLast, labels.tokens)) return;
+    if (!isNew(this.root, text, chosen.position, chosen.candidate, isLast, labels.tokens)) return;
     this.root.setAttribute("aria-label", labels.tokens);
+    const digits = Math.max(...text.rows.map(({ id }) => String(id).length));
+    this.root.style.setProperty("--digits", digits); // so that all tokens end at one line
     const rows = text.rows.map((token) => this.token(token, chosen));
     const brief = (n, label, position) => {
       const made = element("button", { type: "button", className: "row brief", textContent: fill(label, { n: fmtCount(n) }) });
@@ -60,6 +62,7 @@ export class Tokens {
     made.position = position;
     const isChosen = position === chosen.position;
     made.classList.toggle("chosen", isChosen);
+    made.classList.toggle("same", id === chosen.candidate);
     made.setAttribute("role", "radio");
     made.setAttribute("aria-checked", String(isChosen));
     made.setAttribute("aria-label", `${position}: ${text}, id ${id}`);

@@ -57,6 +57,13 @@ export class Walk {
     this.write();
   }
 
+  // What is said while the pointer rests on nothing; null: how to use it.
+  rest(text) {
+    if (this.picked === text) return;
+    this.picked = text;
+    this.write();
+  }
+
   write() {
     const { labels } = this;
     if (!labels) return;
@@ -69,7 +76,7 @@ export class Walk {
     this.begin.hidden = walks;
     for (const node of [this.backward, this.place, this.forward, this.end]) node.hidden = !walks;
     this.caption.classList.toggle("resting", Boolean(this.resting) || !walks);
-    setText(this.caption, this.resting ?? (walks ? this.said[STEPS[this.at]] : labels.hint));
+    setText(this.caption, this.resting ?? (walks ? this.said[STEPS[this.at]] : (this.picked ?? labels.hint)));
   }
 
   // Make the sentences of all parts anew.

@@ -32,8 +32,13 @@ def order(name: str) -> tuple[str, ...]:
     return (*own, *(stage for stage in every if stage not in own))
 
 
-def table(model: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
-    """Return every engine as the scripts take it; its defaults are those with a model whose files hold settings."""
+def table(model: Mapping[str, Any] | None = None, only: str | None = None) -> dict[str, dict[str, Any]]:
+    """Return every engine as the scripts take it, or only one.
+
+    Args:
+        model: settings from the files of a model, which some engines take as their defaults.
+        only: the name of the only one wanted.
+    """
     own = {
         "stages": order(OWN),
         "defaults": {},
@@ -46,7 +51,8 @@ def table(model: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
         "says": {},
         "about": "",
     }
-    told = {OWN: own, **{name: _described(preset, model or {}) for name, preset in PRESETS.items()}}
+    told = {OWN: own} if only in (None, OWN) else {}
+    told |= {name: _described(each, model or {}) for name, each in PRESETS.items() if only in (None, name)}
     return {name: {"title": title(name), "order": order(name), **rest} for name, rest in told.items()}
 
 

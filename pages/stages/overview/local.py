@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import streamlit as st
+from torch import Tensor
 
 from lmcore import LanguageModel
 from lmcore.analysis.overview.way import WholeWay, follow
@@ -21,7 +23,11 @@ from pages.stages.sampling import knobs
 
 KEY = "overview"
 MAX_SEED = 2**32 - 1
-_WAY = "overview.way"  # ((model, ids, position), the way, a number of its own): what was followed last
+N_WAYS = 16  # kept in a session: of the largest model one takes 100 KB
+_STAMP = "overview.stamp"  # ((model, ids, position) followed last, a number of its own)
+_DRAWN = "overview.drawn"  # ids of the tokens drawn after the prompt, as the address has them
+MAX_LINKED = 64  # drawn tokens in an address
+_WAYS = "overview.ways"  # (model, ids, position, window, candidate) -> the way, the latest last
 _OPEN = "overview.open"  # the page a part was opened on, until the run that opens it
 _ANSWERED = "overview.answered"  # the number of the last thing the reader did
 
@@ -35,11 +41,11 @@ def show() -> None:
     run.settings = replace(knobs.settings(lm.config.vocab_size), seed=seed)
     if (stage := st.session_state.pop(_OPEN, None)) is not None:
         page.open_page(stage)
+    _remember_drawn(lm, run)
     ids = run.tree.ids(run.node)[: lm.config.context_length]
     chosen = _chosen(lm, len(ids))
-    found, stamp = _way(lm, ids, chosen.position)
-    logits = session.logits(ids)[chosen.position]
-    if not told.finite(logits):
+    found, logits, stamp = _way(lm, run, ids, chosen)
+    if found is None:
         st.error(
             _(
                 "The logits at this position contain NaN or infinity, because numbers in the model overflowed. "
@@ -48,7 +54,7 @@ def show() -> None:
         )
         link.stop()
     is_last = chosen.position == len(ids) - 1
-    if is_last and not run.tree.is_full(run.node):
+    if is_last and run.node.parent is None:
         run.tree.know(run.node, logits)
     n_prompt = len(prompt.ids)
     text = _whole_text(run)
@@ -57,17 +63,19 @@ def show() -> None:
     named = {ids[chosen.position], *history["generated"], *map(int, settings["logit_bias"])}
     if not is_last:
         named.add(ids[chosen.position + 1])
+    if chosen.candidate is not None:
+        named.add(chosen.candidate)
     overview(
         {
             "model": told.model(lm),
             "text": told.text(lm, ids, n_prompt, prompt.n_added, found.window),
-            "chosen": {"position": chosen.position, "layer": chosen.layer, "head": chosen.head},
+            "chosen": asdict(chosen),
             "next": None if is_last else ids[chosen.position + 1],
-            "way": told.way(lm, found),
+            "way": told.way(lm, found, chosen.candidate),
             **told.texts(lm, logits, named),
             "history": history,
             "settings": settings,
-            "engines": engine_table(),
+            "engines": engine_table(only=settings["engine"]),
             "draw": told.drawn(run, seed),
             "take": {"possible": run.node.depth > 0, "same": _taken_ids(lm, run) == ids},
             "links": told.links(_state(settings), chosen, text),
@@ -87,30 +95,79 @@ def _remember_seed() -> int:
     return st.session_state["seed"]
 
 
+def _remember_drawn(lm: LanguageModel, run: GenerationRun) -> None:
+    """Go to the drawn tokens that the address names, where it was just read, and let it name those that are there."""
+
+    def ids_of(text: str) -> tuple[int, ...]:
+        ids = tuple(map(int, text.split(",")))
+        if len(ids) > MAX_LINKED or not all(0 <= token < lm.config.vocab_size for token in ids):
+            raise ValueError(text)
+        return ids
+
+    is_read = _DRAWN not in st.session_state
+    drawn = link.remember(_DRAWN, None, ids_of)
+    if is_read and drawn:
+        try:
+            run.replay(drawn)
+        except ValueError:  # no distribution follows from the logits, or from these settings
+            link.replace(_DRAWN, None, link.as_text(drawn))
+    if link.replaced(_DRAWN) is not None:
+        st.caption(_("The drawn tokens in this link do not fit {name}, so the prompt is shown.").format(name=lm.name))
+    tail = run.tree.ids(run.node)[len(run.tree.prompt_ids) :][:MAX_LINKED]
+    if tail or link.replaced(_DRAWN) is None:
+        st.session_state[_DRAWN] = tuple(tail) or None
+
+
 def _chosen(lm: LanguageModel, length: int) -> told.Chosen:
     """Return what is followed; what does not fit this model and text is brought to the nearest that does."""
     position = link.remember("position", None, int)
     layer = link.remember("layer", lm.config.n_layers // 2, int)
     head = link.remember("overview.head", told.MEAN, int)
+    candidate = link.remember("overview.candidate", None, int)
     if position is not None and not 0 <= position < length:
         position = st.session_state["position"] = None
     if not 0 <= layer < lm.config.n_layers:
         layer = st.session_state["layer"] = min(max(layer, 0), lm.config.n_layers - 1)
     if not told.MEAN <= head < lm.config.n_heads:
         head = st.session_state["overview.head"] = told.MEAN
-    return told.Chosen(length - 1 if position is None else position, layer, head)
+    if candidate is not None and not 0 <= candidate < lm.config.vocab_size:
+        candidate = st.session_state["overview.candidate"] = None
+    return told.Chosen(length - 1 if position is None else position, layer, head, candidate)
 
 
-def _way(lm: LanguageModel, ids: list[int], position: int) -> tuple[WholeWay, int]:
-    """Return the way, followed once for each text and position, and a number that is another one for another way."""
-    key = (lm.name, tuple(ids), position)
-    last = st.session_state.get(_WAY)
-    if last is None or last[0] != key:
-        trace = session.trace(ids)
+def _way(
+    lm: LanguageModel, run: GenerationRun, ids: list[int], chosen: told.Chosen
+) -> tuple[WholeWay | None, Tensor, int]:
+    """Return the way, the logits at its end, and a number that is another one for other logits.
+
+    The prompt's positions are read off its one pass, which all pages and sessions share. A drawn token's pass computes
+    that token alone. The ways followed last are kept, so that a step back costs no pass. To logits that are no numbers
+    there is no way.
+    """
+    prompt, position = ids[: len(run.tree.prompt_ids)], chosen.position
+    kept: OrderedDict[object, WholeWay] = st.session_state.setdefault(_WAYS, OrderedDict())
+    window = told.window(len(ids), position)
+    key = (lm.name, tuple(ids[: window.stop]), position, window.start, chosen.candidate)
+    drawn = run.tree.path(run.node)[position - len(prompt)] if position >= len(prompt) else None
+    if key in kept:
+        logits = session.logits(prompt)[position] if drawn is None else run.next_logits(drawn)
+    else:
+        if drawn is None:
+            trace, logits = session.trace(prompt), session.logits(prompt)[position]
+        else:
+            logits, trace = run.traced(drawn, lambda: session.trace(prompt))
+        if not told.finite(logits):
+            return None, logits, 0
         with session.forward_lock():
-            found = follow(lm.model, trace, position, told.window(len(ids), position))
-        last = st.session_state[_WAY] = (key, found, 1 if last is None else last[2] + 1)
-    return last[1], last[2]
+            found = follow(lm.model, ids, trace, position, window, chosen.candidate)
+        kept[key] = found
+        if len(kept) > N_WAYS:
+            kept.popitem(last=False)
+    kept.move_to_end(key)
+    followed, stamp = st.session_state.get(_STAMP, (None, 0))
+    if followed != (now := (lm.name, tuple(ids), position)):
+        st.session_state[_STAMP] = now, (stamp := stamp + 1)
+    return kept[key], logits, stamp
 
 
 def _whole_text(run: GenerationRun) -> str:
@@ -163,6 +220,9 @@ def _act(act: Any) -> None:
         st.session_state["seed"] = seed
     if isinstance(layer, int) and isinstance(head, int):
         st.session_state.update({"layer": layer, "overview.head": head})
+    candidate = None if act.get("do") in _ELSEWHERE else act.get("candidate")
+    if candidate is None or isinstance(candidate, int):
+        st.session_state["overview.candidate"] = candidate
     do = _ACTS.get(str(act.get("do")))
     if do is not None:
         do(act)
@@ -218,6 +278,7 @@ def _open(act: Mapping[str, Any]) -> None:
     st.session_state[_OPEN] = to["stage"]
 
 
+_ELSEWHERE = {"draw", "back", "restart", "choose", "take"}  # after these another token comes next
 _ACTS = {"draw": _draw, "back": _back, "restart": _restart, "choose": _choose, "take": _take, "open": _open}
 
 

@@ -27,11 +27,12 @@ N_TEXTS = 400  # texts sent with the logits: of the most probable tokens, enough
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the reader follows: a position, a block, and a head or the mean of all."""
+    """What the reader follows: a position, a block, a head or the mean of all, and a candidate of the next token."""
 
     position: int
     layer: int
     head: int
+    candidate: int | None = None
 
 
 def window(length: int, position: int) -> range:
@@ -60,8 +61,8 @@ def text(lm: LanguageModel, ids: list[int], n_prompt: int, n_added: int, shown: 
     return {"rows": rows, "earlier": shown.start, "later": len(ids) - shown.stop, "length": len(ids)}
 
 
-def way(lm: LanguageModel, found: WholeWay) -> dict[str, Any]:
-    """Return the numbers of the way."""
+def way(lm: LanguageModel, found: WholeWay, candidate: int | None) -> dict[str, Any]:
+    """Return the numbers of the way, with those of the candidate that is followed."""
     optional = {
         "added": found.added,
         "rotation": found.rotation,
@@ -77,7 +78,18 @@ def way(lm: LanguageModel, found: WholeWay) -> dict[str, Any]:
             {"id": token, "text": visible(lm.tokenizer.token_bytes(token)), "p": p}
             for token, p in zip(found.lens_ids.tolist(), found.lens_probs.tolist(), strict=True)
         ],
+        "candidate": None if candidate is None else _candidate(lm, found, candidate),
         "hidden": packed(found.hidden_state),
+    }
+
+
+def _candidate(lm: LanguageModel, found: WholeWay, candidate: int) -> dict[str, Any]:
+    assert found.candidate_probs is not None and found.candidate_ranks is not None
+    return {
+        "id": candidate,
+        "text": visible(lm.tokenizer.token_bytes(candidate)),
+        "probs": found.candidate_probs.tolist(),
+        "ranks": found.candidate_ranks.tolist(),
     }
 
 

@@ -239,3 +239,17 @@ def test_the_latest_distribution_is_at_hand_while_the_model_is_busy(lm: lmcore.L
     run.step()  # now another is the latest, and this one is computed anew
     again = run.result(run.node.parent)
     assert again is not found and torch.equal(again.probs, found.probs)
+
+
+def test_a_replay_draws_what_the_settings_draw_and_puts_the_rest_there_by_hand(lm: lmcore.LanguageModel) -> None:
+    run, again = make(lm), make(lm)
+    for _ in range(3):
+        run.step()
+    drawn = text(run)[3:]
+    other = (drawn[1] + 1) % lm.config.vocab_size
+    again.replay(drawn)
+    assert text(again)[3:] == drawn and not any(node.by_hand for node in again.node.path())
+    again.replay([drawn[0], other])
+    assert [(node.token_id, node.by_hand) for node in again.node.path()] == [(drawn[0], False), (other, True)]
+    again.replay([7] * 100)
+    assert again.node.depth == again.max_new_tokens  # and no further

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import lmcore
+from lmcore.analysis.logits.lens import logit_lens
+from lmcore.generation import generate
 from pages.stages.overview.told import ROWS, window
 from tests.pages.overview.page import array, logits, open_overview, told
 
@@ -57,6 +59,34 @@ def test_links_lead_to_the_same_state() -> None:
     assert shown["next"] == shown["text"]["rows"][3]["id"]  # the token that came after the followed one
 
 
+def test_a_link_opens_with_the_tokens_drawn_and_with_the_candidate_followed() -> None:
+    lm = lmcore.load()
+    ids = lm.tokenizer.encode(PROMPT).ids
+    settings = lmcore.SamplingSettings(temperature=1.4, seed=7)
+    drawn = [step.token_id for step in generate(lm, ids, settings, max_new_tokens=2)]
+    other = next(token for token in range(100, 110) if token not in drawn)
+    linked = {"overview.drawn": ",".join(map(str, [*drawn, other])), "overview.candidate": "5"}
+    app = open_overview(prompt=PROMPT, temperature="1.4", seed="7", **linked)
+    assert not app.exception
+    shown = told(app)
+    assert [row["id"] for row in shown["text"]["rows"]] == [*ids, *drawn, other]
+    assert shown["draw"]["by_hand"]  # which the seed does not draw
+    trace = lmcore.Trace()
+    out = lm([*ids, *drawn, other], trace=trace)[-1]
+    assert np.allclose(logits(app), out.numpy(), atol=1e-5)
+    lens = list(logit_lens(lm.model, trace, 5, slice(-1, None), within_blocks=False))
+    assert np.allclose(shown["way"]["candidate"]["probs"], [layer.target_probs.item() for layer in lens], rtol=1e-3)
+    assert shown["way"]["candidate"]["ranks"] == [layer.target_ranks.item() for layer in lens]
+
+
+@pytest.mark.parametrize("given", ["1600", "-1", "3,,4", "a", ",".join(["3"] * 65)])
+def test_drawn_tokens_that_do_not_fit_are_left_out_and_said(given: str) -> None:
+    app = open_overview(prompt=PROMPT, **{"overview.drawn": given})
+    assert not app.exception
+    assert told(app)["draw"]["n"] == 0
+    assert any("do not fit" in caption.value for caption in app.caption)
+
+
 def test_links_of_a_conversation_lead_to_it() -> None:
     chat = '{"messages":[{"role":"user","content":"今天天气"}]}'
     template = "{{ messages[0].content }}<|endoftext|>"
@@ -68,7 +98,10 @@ def test_links_of_a_conversation_lead_to_it() -> None:
     assert (query["form"], query["chat"], query["chat.template"]) == (["chat"], [chat], [template])
 
 
-@pytest.mark.parametrize("values", [{"layer": "99"}, {"overview.head": "99"}, {"position": "99"}, {"seed": "-5"}])
+@pytest.mark.parametrize(
+    "values",
+    [{"layer": "99"}, {"overview.head": "99"}, {"position": "99"}, {"seed": "-5"}, {"overview.candidate": "1600"}],
+)
 def test_what_does_not_fit_the_model_is_brought_to_what_does(values: dict[str, str]) -> None:
     app = open_overview(prompt=PROMPT, **values)
     assert not app.exception and not app.error

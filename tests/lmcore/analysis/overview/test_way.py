@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 import lmcore
 from lmcore.analysis.overview.way import follow
+from lmcore.generation.logits_store import LogitsStore
 from tests.lmcore.analysis.models import CONFIGS, IDS, traced
+from tests.lmcore.generation.test_search import Letters
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_way_is_the_models_own(name: str) -> None:
     model, trace = traced(name)
     length, position, window = len(IDS), len(IDS) - 2, range(1, len(IDS))
-    way = follow(model, trace, position, window)
+    way = follow(model, IDS, trace, position, window)
     config = model.config
     assert torch.equal(way.embedding, model.token_embedding.weight[IDS[1:]])
     patterns = np.stack([trace[f"blocks.{i}.attn.pattern"].numpy()[:, position] for i in range(config.n_layers)])
@@ -32,10 +36,37 @@ def test_the_way_is_the_models_own(name: str) -> None:
     assert torch.equal(way.hidden_state, trace["hidden_state"][position])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_way_of_a_token_alone_after_a_cached_text_is_that_of_a_whole_pass(name: str, dtype: torch.dtype) -> None:
+    model, _whole = traced(name, dtype)
+    lm = lmcore.LanguageModel(name, model, Letters(model.config.vocab_size))
+    n_prompt = 3
+    prompt = lmcore.Trace()
+    lm(IDS[:n_prompt], trace=prompt)
+    store = LogitsStore(lm)
+    store.begin(IDS[:n_prompt], prompt.float)
+    atol = 1e-5 if dtype == torch.float32 else 0.05
+    for position in (3, 4, 6, 2, 5):  # on, over one, back into the prompt, and on again
+        whole = lmcore.Trace()
+        logits = lm(IDS[: position + 1], trace=whole)[-1]
+        row, trace = store.traced(IDS[: position + 1])
+        assert torch.allclose(row, logits, atol=10 * atol) and row.argmax() == logits.argmax()
+        window = range(1, min(position + 2, len(IDS)))  # and one that it does not see
+        expected = follow(model, IDS, whole.float(), position, window)
+        found = follow(model, IDS, trace, position, window)
+        assert torch.equal(found.lens_ids, expected.lens_ids)
+        for field in dataclasses.fields(found):
+            value, other = getattr(found, field.name), getattr(expected, field.name)
+            assert (value is None) == (other is None), field.name
+            if isinstance(value, torch.Tensor):
+                assert torch.allclose(value.double(), other.double(), atol=atol), field.name
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_rotation_turns_pairs_as_the_trace_does(name: str) -> None:
     model, trace = traced(name)
-    way = follow(model, trace, len(IDS) - 1, range(len(IDS)))
+    way = follow(model, IDS, trace, len(IDS) - 1, range(len(IDS)))
     if model.config.position_encoding != "rope":
         assert way.rotation is None and way.rotation_local is None
         return
@@ -63,7 +94,7 @@ def test_the_lens_by_hand_in_float64(name: str) -> None:
     trace = lmcore.Trace()
     logits = lm(ids, trace=trace)
     position = 2
-    way = follow(lm.model, trace, position, range(len(ids)))
+    way = follow(lm.model, ids, trace, position, range(len(ids)))
     config, norm = lm.config, lm.model.final_norm
     head = lm.model.head.weight.detach().double().numpy()
     states = [trace["blocks.0.resid_pre"], *(trace[f"blocks.{i}.resid_post"] for i in range(config.n_layers))]
@@ -84,4 +115,10 @@ def test_the_lens_by_hand_in_float64(name: str) -> None:
 def test_a_window_without_the_position_or_beyond_the_text_is_refused(window: range) -> None:
     model, trace = traced("alibi")
     with pytest.raises(ValueError, match="must lie within 0 to 6 and hold position 3"):
-        follow(model, trace, 3, window)
+        follow(model, IDS, trace, 3, window)
+
+
+def test_a_pass_that_did_not_reach_the_position_is_refused() -> None:
+    model, trace = traced("alibi")
+    with pytest.raises(ValueError, match="reached positions 0 to 6, and not 7"):
+        follow(model, [*IDS, 1], trace, 7, range(8))
