@@ -18,6 +18,11 @@ _EXAMPLES = {
 }
 
 
+def are_examples() -> bool:
+    """Whether what `choose` gave are the examples that a reader meets there first."""
+    return st.session_state["several.file"] is None and st.session_state[_PASTED] in _EXAMPLES.values()
+
+
 def choose() -> list[Line]:
     """Let the reader paste texts or choose a file, and return the texts."""
     file = st.file_uploader(

@@ -91,8 +91,12 @@ def select(
     *,
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
+    with_label: bool = True,
 ) -> T:
-    """Show a list to choose one option from and return the option; the address has its `str`."""
+    """Show a list to choose one option from and return the option; the address has its `str`.
+
+    Without its label it takes one line less; screen readers have the label all the same.
+    """
     _remember_option(key, options, default)
     value = st.selectbox(
         label,
@@ -103,6 +107,7 @@ def select(
         on_change=link.take_over,
         args=(key,),
         persist_state="session",
+        label_visibility="visible" if with_label else "collapsed",
     )
     _say_replaced(key)
     return value

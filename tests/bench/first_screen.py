@@ -3,7 +3,7 @@
 In four sizes, from the address and without scrolling: where the main controls and the main picture begin and end, in
 pixels from the top of the window, and whether they fit. On a laptop the whole picture fits, or 350 pixels of a tall
 one; in the presenter view the whole of it, or half a window of one as tall as a window; on a phone it begins by 400 and
-a control is in reach.
+a control is in reach. A page of text has to begin by 400 in each size.
 """
 
 from __future__ import annotations
@@ -64,12 +64,17 @@ _MEASURE = """() => {
     ".stSlider, .stSelectbox, .stButtonGroup, .stNumberInput, .stTextInput, .stTextArea, .stCheckbox, " +
     ".stMultiSelect, .stRadio, .stButton, .stBidiComponent"
   ).filter((e) => e !== picture && box(e).height > 1 && !e.closest("details:not([open])"));
-  if (!picture) return { picture: null, controls: null };
+  const words = all(".stTable, .stMarkdown, [class*=st-key-lessons]").find((e) => !e.closest(".st-key-title-line"));
+  const text = words ? [box(words).top, box(words).bottom] : null;
+  const isAtWork = !!main.querySelector("[data-testid=stProgress]"); // and the picture may be still to come
+  if (!picture) return { picture: null, controls: null, text, isAtWork };
   const { top, bottom, left } = box(picture);
   const near = controls.filter((e) => box(e).top < top + 8 || (box(e).right <= left && box(e).top < bottom));
   const edges = near.map((e) => [box(e).top, box(e).bottom]);
   return {
     picture: [top, bottom],
+    text,
+    isAtWork,
     controls: edges.length ? [Math.min(...edges.map((e) => e[0])), Math.max(...edges.map((e) => e[1]))] : null,
   };
 }"""
@@ -93,12 +98,13 @@ class Screen:
 
     picture: tuple[float, float] | None
     controls: tuple[float, float] | None
+    text: tuple[float, float] | None = None
 
     def misses(self, size: Size, page: str) -> list[str]:
         """Return what is not where it has to be; nothing when all is."""
         found = []
         if page in WITHOUT_PICTURE:
-            return []
+            return [] if self.text and self.text[0] <= BEGINS_BY else ["text begins too low"]
         if self.picture is None:
             return ["no picture"]
         top, bottom = self.picture
@@ -127,12 +133,12 @@ def measured(page: Page) -> Screen:
     for _ in range(400):
         now = page.evaluate(_MEASURE) if page.evaluate(_IS_DRAWN) else None
         n_equal = n_equal + 1 if now and now == before else 0
-        if n_equal >= (3 if now and now["picture"] else 20):
+        if now and n_equal >= (3 if now["picture"] else 400 if now["isAtWork"] else 20):
             break
         before = now
         page.wait_for_timeout(150)
     now = page.evaluate(_MEASURE)
-    return Screen(*(None if now[key] is None else tuple(now[key]) for key in ("picture", "controls")))
+    return Screen(*(None if now[key] is None else tuple(now[key]) for key in ("picture", "controls", "text")))
 
 
 def screens(

@@ -9,18 +9,12 @@ from tests.bench.first_screen import LAPTOP, LARGE, PHONE, PROJECTOR, screens
 from tests.browser.conftest import Server
 from tests.browser.views import VIEWS
 
-# There the picture comes when something has been measured, generated, chosen or asked for (a model without a template
-# has none to show), or each stands in a card below its claim.
+# There the picture comes when something has been generated or asked for; a model without a template has none to show.
 COMES_LATER = {
     ("tokenization", "chat"),
     ("sampling", "step"),
     ("generation", "ties"),
     ("generation", "reported"),
-    ("position", "length"),
-    ("logits", "several"),
-    ("training", "live"),
-    ("training", "step"),
-    ("tying", "checks"),
 }
 
 

@@ -56,7 +56,7 @@ def by_position(
         x_title, y_title: what the axes mean, with units.
         logarithmic: whether the vertical axis is.
     """
-    figure = theme.base_figure(440, x_title=x_title, y_title=y_title)
+    figure = theme.base_figure(380, x_title=x_title, y_title=y_title)
     figure.add_vrect(x0=trained - 0.5, x1=length - 0.5, fillcolor=_BEYOND, line_width=0, layer="below")
     for name, bins in curves.items():
         middle = (bins.starts + bins.ends) / 2

@@ -125,27 +125,26 @@ def _watch(run: LengthRun, width: int, trained: int, logarithmic: bool, was_aliv
         )
     page.failure(run.error)
     losses, excess = _curves(run, width)
-    if len(losses) > 1:
-        grammar = _("the grammar itself")
-        titles: dict[str, str] = {**encoding_titles(), GRAMMAR: grammar}
-        learned = {titles["learned"]: trained} if "learned" in losses else {}
-        common: dict[str, Any] = {
-            "colours": {titles[encoding]: colour for encoding, colour in figures.COLOURS.items()},
-            "length": LENGTH,
-            "trained": trained,
-            "ends": learned,
-            "note": _("beyond the trained length"),
-            "end_note": _("learned ends here"),
-            "x_title": _("position (tokens)"),
-            "logarithmic": logarithmic,
-        }
-        named, above = ({titles[name]: bins for name, bins in found.items()} for found in (losses, excess))
-        st.markdown("**" + _("Loss at each position, and the loss of the grammar") + "**")
-        page.figure(
-            figures.by_position(named, baseline=grammar, y_title=_("loss (nats per token)"), **common),
-            "position-length",
-            _("Loss against position for each encoding, with the exact loss of the grammar on the same text."),
-        )
+    grammar = _("the grammar itself")
+    titles: dict[str, str] = {**encoding_titles(), GRAMMAR: grammar}
+    common: dict[str, Any] = {
+        "colours": {titles[encoding]: colour for encoding, colour in figures.COLOURS.items()},
+        "length": LENGTH,
+        "trained": trained,
+        "ends": {titles["learned"]: trained} if "learned" in losses else {},
+        "note": _("beyond the trained length"),
+        "end_note": _("learned ends here"),
+        "x_title": _("position (tokens)"),
+        "logarithmic": logarithmic,
+    }
+    named, above = ({titles[name]: bins for name, bins in found.items()} for found in (losses, excess))
+    st.markdown("**" + _("Loss at each position, and the loss of the grammar") + "**")
+    page.figure(  # from the beginning: curves come into it as they are measured
+        figures.by_position(named, baseline=grammar, y_title=_("loss (nats per token)"), **common),
+        "position-length",
+        _("Loss against position for each encoding, with the exact loss of the grammar on the same text."),
+    )
+    if excess:
         st.markdown("**" + _("Above the grammar: what the model has not learned") + "**")
         page.figure(
             figures.by_position(above, y_title=_("above the grammar (nats per token)"), **common),

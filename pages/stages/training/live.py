@@ -62,10 +62,11 @@ def show() -> None:
             st.info(_("The model cannot be trained on this text."))
             st.code(st.session_state[_PROBLEM], language=None, wrap_lines=True)
         if run is None:
-            st.info(
+            watch.before(settings, reading)
+            st.markdown(
                 _(
-                    "Nothing has been trained yet. Press Start: the model begins with random numbers. The "
-                    "curves, the text it generates and the map of its tokens appear here while it learns."
+                    "Nothing has been trained yet. Press Start: the model begins with random numbers, near the upper "
+                    "line. Its curves, the text it generates and the map of its tokens appear here while it learns."
                 )
             )
         else:

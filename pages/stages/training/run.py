@@ -94,6 +94,11 @@ class _World:
     shown: tuple[int, ...]
 
 
+def least_loss() -> float:
+    """Return the grammar's own loss on the held-out windows of the small world, nats per token."""
+    return _world().floor
+
+
 @cache
 def _world() -> _World:
     tokenizer = lmcore.builtin.tokenizer()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -9,12 +11,13 @@ import torch
 
 from lmcore.distribution import top, total_variation
 from lmcore.training.background import Progress
+from lmcore.training.trial import TrialSettings
 from pages.common import page
 from pages.common.text import _, language, markdown_literal, visible
 from pages.figures import theme
 from pages.figures.training import live as figures
 from pages.stages.training import learned
-from pages.stages.training.run import Run
+from pages.stages.training.run import Reading, Run, least_loss
 
 _LOSS_COLOURS = (theme.CATEGORICAL[5], theme.CATEGORICAL[0], theme.CATEGORICAL[1])
 _FOLLOWED = 5  # next tokens drawn over time
@@ -30,6 +33,31 @@ def show(run: Run, was_alive: bool) -> None:
         learned.show(run, progress)
     if was_alive and not progress.alive:
         st.rerun()  # the whole page, once: the buttons and the table change
+
+
+def before(settings: TrialSettings, reading: Reading) -> None:
+    """Draw between what bounds the loss of a training that has not begun will fall."""
+    try:
+        vocab_size = reading.tokenizer().vocab_size
+    except ValueError:
+        return  # Start says what is wrong with the text
+    ends = [0, settings.steps]
+    bounds = {_("every token equally likely: ln V"): (ends, [math.log(vocab_size)] * 2)}
+    if reading.own is None:
+        bounds[_("the grammar itself")] = (ends, [least_loss()] * 2)
+    st.vega_lite_chart(
+        figures.long_table({(name, ""): points for name, points in bounds.items()}),
+        figures.lines(
+            list(bounds),
+            [""],
+            last_step=settings.steps,
+            x_title=_("step"),
+            y_title=_("loss (nats per token)"),
+            colours=("#8A8F98", _LOSS_COLOURS[2]),
+        ),
+        key="training-before",
+        alt=_("The loss of a model that holds every token equally likely, and that of the grammar itself."),
+    )
 
 
 def _status(run: Run, progress: Progress) -> None:

@@ -51,7 +51,11 @@ def show(lm: LanguageModel) -> None:
         "tying": (_("Tying"), (7, 8, 9)),
         "reading": (_("Logits and tokens"), (10, 11)),
     }
-    topic = widgets.choice("checks.topic", _("Checks"), list(topics), "all", format_func=lambda name: topics[name][0])
+    with st.columns([1, 3])[0]:
+        titles = {name: title for name, (title, _numbers) in topics.items()}
+        topic = widgets.select(
+            "checks.topic", _("Checks"), list(topics), "all", format_func=titles.__getitem__, with_label=False
+        )
     found = {}
     for number, build in CHECKS.items():
         if number in topics[topic][1]:
@@ -90,15 +94,14 @@ CHECKS = {
 
 
 def _card(number: int, build, lm: LanguageModel) -> Check:  # noqa: ANN001 - each of CHECKS: LanguageModel -> Check
-    """Draw one check: the claim and what can be moved on the left, the computation on the right."""
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        said = st.container()
+    """Draw one check: the claim, what can be moved on the left, the computation on the right."""
+    said = st.container()
+    controls, picture = page.workbench(f"workbench-check-{number}", (2, 3))
+    with controls:
         check = build(lm)
-    said.markdown(f"**{number}** · {check.claim}")
-    with left:
         st.markdown(f"#### ~~{check.claimed}~~ → {check.computed}")
-    with right:
+    said.markdown(f"**{number}** · {check.claim}")
+    with picture:
         if check.chart is not None:
             page.figure(check.chart, f"check-{number}", check.alt)
         st.code(check.computation, language=None, wrap_lines=True)
