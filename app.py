@@ -41,7 +41,8 @@ def main() -> None:
         record.publish()
     page = st.navigation(listed := pages())
     name = _("Language model explorer")
-    st.set_page_config(page_title=f"{page.title.lstrip('0123456789 ')} · {name}")
+    # With an entry of its own there is Streamlit's menu, and in it the choice of light or dark.
+    st.set_page_config(page_title=f"{page.title.lstrip('0123456789 ')} · {name}", menu_items={"About": name})
     with st.container(key="prompt-bar"):
         bar.prompt_bar()
     bar.notes()

@@ -187,6 +187,7 @@ def bars(
     plain = [CATEGORICAL[1] if kind == "signed" and value > 0 else CATEGORICAL[0] for value in x]
     fill = [REMOVED if out else colour for colour, out in zip(colours or plain, gone, strict=True)]
     figure = base_figure(height or max(160, 60 + 26 * len(x)), x_title=value_title)
+    figure.update_layout(margin_t=8)  # there is no legend to make room for
     figure.add_bar(
         x=x,
         y=np.arange(len(x)),
