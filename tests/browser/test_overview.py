@@ -115,7 +115,7 @@ def test_draws_are_those_of_lmcore_with_that_seed_and_can_be_taken_back(open_pag
 
 
 def test_the_walk_goes_by_arrow_keys_and_each_step_has_this_texts_numbers(open_page: OpenPage) -> None:
-    page = open_page(f"/?lang=en&prompt={PROMPT}", viewport=LAPTOP)
+    page = open_page(f"/?lang=en&prompt={PROMPT}", viewport=LAPTOP, reduced_motion="no-preference")
     view(page)
     page.evaluate(
         "() => { window.moved = 0; const animate = Element.prototype.animate;"
