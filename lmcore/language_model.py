@@ -119,6 +119,19 @@ class LanguageModel:
         with torch.inference_mode():
             return self.model(as_ids(ids), trace, cache, edits).float()
 
+    def last_logits(self, ids: Sequence[int], n: int) -> Tensor:
+        """Return the logits [n, vocab_size] at the last n positions alone: those of all would fill the memory.
+
+        Args:
+            ids: token ids [S].
+            n: how many positions, 1 to S.
+
+        Raises:
+            TypeError, ValueError: as calling the model.
+        """
+        with torch.inference_mode():
+            return self.model.unembed(self.model.hidden_state(as_ids(ids))[-n:]).float()
+
     def new_cache(self, capacity: int | None = None) -> KVCache:
         """Return an empty KV cache for up to `capacity` tokens (default: context_length); it grows with the text."""
         return KVCache(self.config, capacity)

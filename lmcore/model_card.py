@@ -33,6 +33,7 @@ class ModelCard:
         family: the file's word for the kind of model.
         filename: the weights' file, or the first of several.
         licence: as the file says it.
+        source: where the model comes from, as the file says it: an address, or a name.
         storage: storage type (Q4_K, BF16, ...) -> its share of the tensors.
         unknown_fields: fields of the config whose meaning nobody knows; they were let through.
         without_row: tokens of the tokenizer for which the model's table has no row -> their ids.
@@ -45,6 +46,7 @@ class ModelCard:
     family: str = ""
     filename: str = ""
     licence: str = ""
+    source: str = ""
     storage: Mapping[str, StorageType] = field(default_factory=dict)
     unknown_fields: Mapping[str, Any] = field(default_factory=dict)
     without_row: Mapping[str, int] = field(default_factory=dict)

@@ -8,9 +8,12 @@ chat.encode(lm, messages).ids                  # the ids, as transformers' apply
 chat.check(lm, messages, answer="Hi!")         # what is wrong, and what it costs this model
 """
 
-from lmcore.chat.check import answer_loss, check
-from lmcore.chat.encode import ChatModel, encode, encode_rendered, end_of_turn, template_of
+from lmcore.chat.aligned import Row, aligned, tokens_in
+from lmcore.chat.answer import Part, message, parts
+from lmcore.chat.check import Checked, check, checking
+from lmcore.chat.encode import ChatModel, Elsewhere, encode, encode_rendered, end_of_turn, template_of
 from lmcore.chat.findings import Finding, Harm
+from lmcore.chat.harm import answer_loss
 from lmcore.chat.process import TemplateRefused
 from lmcore.chat.render import Message, Rendered, Span, render
 from lmcore.chat.template import ChatTemplate
@@ -18,17 +21,26 @@ from lmcore.chat.template import ChatTemplate
 __all__ = [
     "ChatModel",
     "ChatTemplate",
+    "Checked",
+    "Elsewhere",
     "Finding",
     "Harm",
     "Message",
+    "Part",
     "Rendered",
+    "Row",
     "Span",
     "TemplateRefused",
+    "aligned",
     "answer_loss",
     "check",
+    "checking",
     "encode",
     "encode_rendered",
     "end_of_turn",
+    "message",
+    "parts",
     "render",
     "template_of",
+    "tokens_in",
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from lmcore.chat.render import Message, Rendered, Span, control_strings, render
 from lmcore.chat.template import ChatTemplate
+from lmcore.config import ModelConfig
 from lmcore.tokenizer import Encoding, Tokenizer
 
 
@@ -21,8 +23,27 @@ class ChatModel(Protocol):
     end_tokens: tuple[int, ...]
     chat_template: ChatTemplate | None
 
-    def __call__(self, ids: Sequence[int]) -> Tensor:
-        """Return the logits [S, vocab_size]."""
+    @property
+    def config(self) -> ModelConfig:
+        """The model's config."""
+
+    def last_logits(self, ids: Sequence[int], n: int) -> Tensor:
+        """Return the logits [n, vocab_size] at the last n positions."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What another program made of a conversation, an engine's server for instance.
+
+    Attributes:
+        name: what it is called.
+        text: the text it rendered.
+        ids: the ids its model gets; None where it does not tell.
+    """
+
+    name: str
+    text: str
+    ids: tuple[int, ...] | None = None
 
 
 def encode(

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+Unmeasured = Literal["", "long", "late"]
+
 
 @dataclass(frozen=True)
 class Harm:
@@ -31,8 +33,9 @@ class Finding:
         place: (start, end) in characters of the rendered text; None where it has none.
         message: the index of the message it is about.
         values: what the sentences name.
-        harm: what it costs; None where it was not measured: no true answer was given, there is nothing to compare, or
-            text and answer are longer than the model takes.
+        harm: what it costs; None where it was not measured.
+        unmeasured: why not: "long" where text and answer have more tokens than are measured, "late" where measuring
+            took its time; "" where no true answer was given, or there is nothing to compare.
     """
 
     kind: str
@@ -40,6 +43,7 @@ class Finding:
     message: int | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     harm: Harm | None = None
+    unmeasured: Unmeasured = ""
 
     @property
     def consequence(self) -> str:
@@ -116,6 +120,20 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "template_differs": (
         "{other} writes another text for this conversation, from character {at} on: {theirs} in place of {ours}.",
         "Find out which of the two the model was trained with, and use that one.",
+    ),
+    "other_refused": (
+        "{other} refuses this conversation: {sentence}",
+        "Change the message, or stay with the template that takes it.",
+    ),
+    "other_unknown": (
+        "What {other} writes is not known, so nothing is compared: {sentence}",
+        "Try again. If it stays so, its template asks for too much.",
+    ),
+    "ids_differ": (
+        "{other} writes the same text and reads it differently: from token {at} on, its ids are {theirs} in place of "
+        "{ours}.",
+        "Often one of the two adds a BOS, or reads control strings as text. Find out which ids the model was trained "
+        "with.",
     ),
 }
 """Kind -> (what follows from it, what mends it)."""

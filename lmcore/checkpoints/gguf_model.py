@@ -27,6 +27,11 @@ from lmcore.model import Model
 from lmcore.model_card import ModelCard
 from lmcore.tokenizer import PretrainedTokenizer
 
+_SOURCES = (
+    *("general.source.repo_url", "general.source.url", "general.repo_url", "general.url"),
+    *("general.base_model.0.repo_url", "general.source.huggingface.repository"),
+)
+
 
 def load_gguf(
     parts: Sequence[Path],
@@ -89,6 +94,7 @@ def _card(
         family=said["architecture"],
         filename=filename,
         licence=said["license"],
+        source=next((str(file.metadata[key]) for key in _SOURCES if file.metadata.get(key)), ""),
         storage=storage((t.kind.name, math.prod(t.shape), t.nbytes) for t in file.stored.values()),
         unknown_fields=unknown,
         without_row=tokenizer.without_row,

@@ -56,12 +56,11 @@ _BLOCK: dict[str, str | TensorLocation] = {
     "mlp.up": "ffn_up",
     "mlp.down": "ffn_down",
 }
-_EXPERTS = {
+_EXPERTS: dict[str, str | TensorLocation] = {
     "mlp.router": "ffn_gate_inp",
-    "mlp.gate": "ffn_gate_exps",
-    "mlp.up": "ffn_up_exps",
-    "mlp.down": "ffn_down_exps",
+    **{f"mlp.{part}": TensorLocation(f"ffn_{part}_exps", or_=f"ffn_{part}.{{e}}") for part in ("gate", "up", "down")},
 }
+"""Mixtral's first files have a tensor for each expert."""
 _SANDWICH = {"attn_post_norm": "post_attention_norm", "mlp_post_norm": "post_ffw_norm"}
 _NEIGHBOURS = {f"attn.{part}": TensorLocation(f"attn_{part}", interleaved=True) for part in "qk"}
 _FUSED_QKV = {f"attn.{part}": TensorLocation("attn_qkv", part=part, of=("q", "k", "v")) for part in "qkv"}

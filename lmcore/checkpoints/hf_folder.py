@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from lmcore.checkpoints.families.declaration import Family
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.heap import trim_heap
 from lmcore.checkpoints.hf_fields import CHANGES_NUMBERS, HARMLESS
+from lmcore.checkpoints.mxfp4 import Mxfp4, names_mxfp4
 from lmcore.checkpoints.names import Names, Renamed
 from lmcore.checkpoints.own_sampling import from_generation_config
 from lmcore.checkpoints.progress import Doing, Progress, silent
 from lmcore.checkpoints.safetensors_files import SafetensorsFiles
-from lmcore.checkpoints.small_files import read_json
+from lmcore.checkpoints.small_files import read_json, read_text
 from lmcore.checkpoints.split_files import all_parts
 from lmcore.checkpoints.weights import build
 from lmcore.config import ModelConfig
@@ -27,6 +29,9 @@ from lmcore.language_model import LanguageModel
 from lmcore.model_card import ModelCard
 from lmcore.tokenizer import PretrainedTokenizer
 
+_HEAD = re.compile(r"---\n(.*?)\n---", re.DOTALL)
+_LINE = re.compile(r"^(license|license_name|base_model):\s*(?:\[\s*|-\s*)?([^\s\]]+)", re.MULTILINE)
+_LONGEST = 200  # characters of a line of a README
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 
@@ -39,7 +44,7 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     config, family, unknown = read_config(folder / "config.json")
     tokenizer = _read_tokenizer(folder, config)
     trim_heap()
-    files = SafetensorsFiles(_weight_files(folder))
+    files = Mxfp4(SafetensorsFiles(_weight_files(folder)))
     config = _tied_as_stored(config, files, family.names)
     source = Renamed(files, family.names, config)
     model = build(config, source, source.filename, dtype, lambda share: said(Doing.READING_WEIGHTS, share))
@@ -48,6 +53,7 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     sampling = from_generation_config(read_json(generation)) if generation.is_file() else {}
     card = ModelCard(
         title=str(values.get("_name_or_path") or ""),
+        **_from_readme(folder / "README.md"),
         family=str(values["model_type"]),
         filename=files.filename,
         storage=files.storage(),
@@ -58,6 +64,17 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     )
     chat_template = template_from_folder(folder, tokenizer.special_tokens)
     return LanguageModel(name, model, tokenizer, _end_tokens(folder, config), card, chat_template)
+
+
+def _from_readme(path: Path) -> dict[str, str]:
+    """Return what the table at the head of a hub's README.md says of licence and source, as fields of the card."""
+    try:
+        head = _HEAD.match(read_text(path)) if path.is_file() else None
+    except ValueError:  # nobody needs it
+        head = None
+    said = dict(_LINE.findall(head[1])) if head else {}
+    licence, source = said.get("license_name") or said.get("license", ""), said.get("base_model", "")
+    return {"licence": licence.strip("'\"")[:_LONGEST], "source": source.strip("'\"")[:_LONGEST]}
 
 
 def read_config(path: Path) -> tuple[ModelConfig, Family, dict[str, Any]]:
@@ -71,6 +88,8 @@ def read_config(path: Path) -> tuple[ModelConfig, Family, dict[str, Any]]:
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise ValueError(f"{path.name}: model_type = {kind!r} is not supported; {', '.join(FAMILIES)} are.")
     family = FAMILIES[kind]
+    if names_mxfp4(values):  # the tensors show it as well
+        values = {name: value for name, value in values.items() if name != "quantization_config"}
     fields = Fields(values, CHANGES_NUMBERS, (*HARMLESS, *family.harmless))
     try:
         return family.config_from(fields), family, fields.finish()
@@ -78,7 +97,7 @@ def read_config(path: Path) -> tuple[ModelConfig, Family, dict[str, Any]]:
         raise ValueError(f"{path.name}: {error}") from None
 
 
-def _tied_as_stored(config: ModelConfig, files: SafetensorsFiles, names: Names) -> ModelConfig:
+def _tied_as_stored(config: ModelConfig, files: Mxfp4, names: Names) -> ModelConfig:
     """Return the config, untied where the files hold a head with numbers of its own; transformers decides so too.
 
     Raises:

@@ -126,9 +126,8 @@ class Renamed(TensorSource):
             if (twin := full_names.setdefault(names.bare(name), name)) != name:
                 raise ValueError(f"{source.filename}: tensors {twin!r} and {name!r} stand for the same weights.")
         self._config = config
-        self._locations: dict[
-            str, tuple[tuple[str, ...], TensorLocation]
-        ] = {}  # an expert's tensor each, or one for all
+        # The tensors, an expert's each or one for all; whether each is an expert's.
+        self._locations: dict[str, tuple[tuple[str, ...], TensorLocation, bool]] = {}
         used: set[str] = set()
         n_layers, n_experts = (min(n or 0, len(shapes) + 1) for n in (config.n_layers, config.n_experts))  # any number
         for ours, location in names.locations(n_layers).items():
@@ -139,12 +138,12 @@ class Renamed(TensorSource):
                     full = tuple(part for part in parts if part is not None)
                     if full and len(full) == len(parts):
                         used.update(full)
-                        self._locations[ours if location.bare else f"{ours}.{kind}"] = full, location
+                        self._locations[ours if location.bare else f"{ours}.{kind}"] = full, location, "{e}" in theirs
         if config.tie_embeddings and (head := self._locations.pop("head.weight", None)):
             self._locations.setdefault("token_embedding.weight", head)  # one of the two is enough
         for full_name in shapes:
             if full_name not in used and not re.fullmatch(names.ignored, names.bare(full_name)):
-                self._locations[full_name] = (full_name,), TensorLocation(full_name)
+                self._locations[full_name] = (full_name,), TensorLocation(full_name), False
 
     def origin(self, name: str) -> str:
         """Return the source's name for one of ours; for experts, that of the first."""
@@ -154,18 +153,18 @@ class Renamed(TensorSource):
         """Return the shape of every tensor under our name, cut and turned as ours are."""
         theirs = self._source.shapes()
         found = {}
-        for name, (full, location) in self._locations.items():
+        for name, (full, location, stacked) in self._locations.items():
             shape = theirs[full[0]]
             if location.part is not None or location.transposed:
                 shape = tuple(location.cut(torch.empty(shape, device="meta"), self._config, _is_bias(name)).shape)
-            found[name] = (len(full), *shape) if _stacked(location) else shape
+            found[name] = (len(full), *shape) if stacked else shape
         return found
 
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         """Return one of our tensors."""
-        full, location = self._locations[name]
+        full, location, stacked = self._locations[name]
         tensors = [location.cut(self._source.read(each, dtype), self._config, _is_bias(name)) for each in full]
-        if not _stacked(location):
+        if not stacked:
             return tensors[0].contiguous()
         if len({tensor.shape for tensor in tensors}) > 1:
             raise ValueError(f"{self.filename}: the experts' tensors {full[0]!r} ... have different shapes.")
@@ -174,7 +173,3 @@ class Renamed(TensorSource):
 
 def _is_bias(name: str) -> bool:
     return name.endswith(".bias")
-
-
-def _stacked(location: TensorLocation) -> bool:
-    return "{e}" in location.name

@@ -63,6 +63,14 @@ class SafetensorsFiles(TensorSource):
         """
         return self._stored(name).to(dtype)
 
+    def read_bytes(self, name: str) -> Tensor:
+        """Return a tensor of bytes as it is stored.
+
+        Raises:
+            ValueError: for one that holds no bytes, or can no longer be read, naming file and tensor.
+        """
+        return self._stored(name, ("U8",))
+
     def storage(self) -> dict[str, StorageType]:
         """Return how much is stored as what."""
         sizes = ((kind, math.prod(self._shapes[name])) for name, kind in self.kinds.items())
@@ -72,10 +80,10 @@ class SafetensorsFiles(TensorSource):
         """Return whether two tensors hold the same numbers."""
         return torch.equal(self._stored(one), self._stored(other))
 
-    def _stored(self, name: str) -> Tensor:
+    def _stored(self, name: str, kinds: tuple[str, ...] = _FLOATS) -> Tensor:
         file, path = self._files[name]
-        if (kind := self.kinds[name]) not in _FLOATS:  # a mask that nobody reads may be stored as BOOL
-            raise ValueError(f"{path.name}: tensor {name!r} is stored as {kind}; read are {', '.join(_FLOATS)}.")
+        if (kind := self.kinds[name]) not in kinds:  # a mask that nobody reads may be stored as BOOL
+            raise ValueError(f"{path.name}: tensor {name!r} is stored as {kind}; read are {', '.join(kinds)}.")
         try:
             tensor: Tensor = file.get_tensor(name)
             return tensor

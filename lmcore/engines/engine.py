@@ -12,7 +12,9 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from lmcore.chat import Elsewhere
 from lmcore.engines.capabilities import PROBE, Capabilities, find_out
+from lmcore.engines.chat import rendered_by
 from lmcore.engines.client import Client, submit
 from lmcore.engines.config import EngineConfig
 from lmcore.engines.drawing import DrawnToken, Sampler, drawn_tokens
@@ -100,6 +102,10 @@ class Engine:
             EngineError: also for a server without a tokenizer to ask.
         """
         return self._kept(("tokens", text), lambda: self._tokenize(text))
+
+    def rendered(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Elsewhere | None:
+        """Return what the server makes of a conversation, None where it does not tell; see `rendered_by`."""
+        return rendered_by(self.client, messages, **options)
 
     def prompt(self, text: str) -> Prompt:
         """Return what to send for a text: its ids where the server takes them, so that nothing is cut twice."""

@@ -19,6 +19,8 @@ from lmcore.sampling import Rules, SamplingSettings
 FORMAT, VERSION = "generation tree", 1
 MAX_BYTES, MAX_NODES, MAX_NAME = 2**20, 20_000, 80
 _TOP = {"format", "version", "model", "vocab_size", "prompt", "prompt_ids", "settings", "nodes", "present", "tip"}
+_ORIGIN = {"conversation", "template"}  # of a prompt that a chat template wrote; older files have none
+_MOST_ORIGIN = 500_000  # characters
 _NODE = {"parent", "id", "settings", "by_hand", "used_cache", "name", "token", "prob"}
 _CHUNK = 32  # tokens of a branch that one pass computes at most
 
@@ -64,6 +66,9 @@ class TreeFile:
         prompt_ids: its tokens.
         nodes: the tokens of the tree, parents first.
         present, tip: numbers of nodes, -1 for the prompt.
+        conversation: the conversation that a template made the prompt of, in the words of whoever wrote the file, who
+            checks it; "" where there is none.
+        template: that template, where it was not the model's own; "" where it was.
     """
 
     prompt: str
@@ -72,6 +77,8 @@ class TreeFile:
     nodes: tuple[FileNode, ...]
     present: int
     tip: int
+    conversation: str = ""
+    template: str = ""
 
     def restore(self, tree: GenerationTree) -> Iterator[Restored]:
         """Add the file's tokens to a tree of the same prompt, computing their distributions with the model.
@@ -102,7 +109,9 @@ class TreeFile:
         yield Restored(len(self.nodes), len(self.nodes), difference, *places)
 
 
-def to_json(tree: GenerationTree, prompt: str, present: Node, tip: Node) -> str:
+def to_json(
+    tree: GenerationTree, prompt: str, present: Node, tip: Node, conversation: str = "", template: str = ""
+) -> str:
     """Write a tree with the settings of each token.
 
     Args:
@@ -110,6 +119,7 @@ def to_json(tree: GenerationTree, prompt: str, present: Node, tip: Node) -> str:
         prompt: the prompt's text.
         present: the node the next token goes after.
         tip: the end of the branch in view.
+        conversation, template: where the prompt comes from, see `TreeFile`.
     """
     nodes = tree.nodes()
     number = {node: index - 1 for index, node in enumerate(nodes)}  # the root is -1
@@ -140,6 +150,8 @@ def to_json(tree: GenerationTree, prompt: str, present: Node, tip: Node) -> str:
         "present": number[present],
         "tip": number[tip],
     }
+    origin = {"conversation": conversation, "template": template}
+    whole |= {name: text for name, text in origin.items() if text and len(text) <= _MOST_ORIGIN}
     return json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -149,7 +161,7 @@ def read(text: str | bytes, lm: LanguageModel) -> TreeFile:
     Raises:
         ValueError: a sentence that names what is wrong and where; another model's file is refused by name.
     """
-    whole = _object(_parse(text), "the file", _TOP, _TOP)
+    whole = _object(_parse(text), "the file", _TOP | _ORIGIN, _TOP)
     if whole["format"] != FORMAT or whole["version"] != VERSION or isinstance(whole["version"], bool):
         _refuse(
             f'format is {whole["format"]!r:.60} and version {whole["version"]!r:.20}; this reads "{FORMAT}", {VERSION}'
@@ -182,7 +194,8 @@ def read(text: str | bytes, lm: LanguageModel) -> TreeFile:
     tip = _integer(whole["tip"], "tip", -1, len(nodes) - 1)
     if present not in _lineage(nodes, tip):
         _refuse(f"present is {present}, which is not on the way to tip, {tip}")
-    return TreeFile(prompt, is_rendered, prompt_ids, tuple(nodes), present, tip)
+    conversation, template = (_text(whole.get(name, ""), name, _MOST_ORIGIN) for name in ("conversation", "template"))
+    return TreeFile(prompt, is_rendered, prompt_ids, tuple(nodes), present, tip, conversation, template)
 
 
 def _node(value: Any, n: int, settings: list[SamplingSettings], vocab_size: int) -> FileNode:

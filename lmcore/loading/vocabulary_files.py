@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from lmcore import builtin
+from lmcore.chat.template import ChatTemplate
+from lmcore.checkpoints.chat_templates import template_from_folder, template_from_gguf
 from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.checkpoints.split_files import all_parts
 from lmcore.corpus import small_world
@@ -83,21 +85,36 @@ def load_tokenizer(name: str) -> Tokenizer:
     Raises:
         ValueError: for a name that is not known, or a file that is missing or broken.
     """
+    return load_chat(name)[0]
+
+
+def load_chat(name: str) -> tuple[Tokenizer, ChatTemplate | None]:
+    """Return the tokenizer and the chat template of a model by its name, without loading its weights.
+
+    Raises:
+        ValueError: for a name that is not known, or a file that is missing or broken.
+    """
     if name in builtin.names():
-        return builtin.tokenizer()
+        return builtin.tokenizer(), None
     path = _listed().get(name)
     if name in PACKAGED:
         return _of_gguf(PACKAGED[name].paths, PACKAGED[name].filename)
     if path is None:
         raise ValueError(f"no vocabulary is called {name!r}; choose one of {', '.join(available_vocabularies())}.")
-    return _of_gguf(all_parts(path), path.name) if path.suffix == ".gguf" else PretrainedTokenizer.from_file(path)
+    if path.suffix == ".gguf":
+        return _of_gguf(all_parts(path), path.name)
+    tokenizer = PretrainedTokenizer.from_file(path)
+    folder = path.parent if path.name == "tokenizer.json" else None
+    return tokenizer, template_from_folder(folder, tokenizer.special_tokens) if folder else None
 
 
-def _of_gguf(parts: list[Path], filename: str) -> PretrainedTokenizer:
+def _of_gguf(parts: list[Path], filename: str) -> tuple[PretrainedTokenizer, ChatTemplate | None]:
     from lmcore.checkpoints.gguf_file import open_gguf  # needs the gguf package, which takes time to import
     from lmcore.checkpoints.gguf_tokenizer import tokenizer_from
 
-    return tokenizer_from(open_gguf(parts, filename).metadata, filename)
+    metadata = open_gguf(parts, filename).metadata
+    tokenizer = tokenizer_from(metadata, filename)
+    return tokenizer, template_from_gguf(metadata, tokenizer.special_tokens, filename)
 
 
 def _listed() -> dict[str, Path]:

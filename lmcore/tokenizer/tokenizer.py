@@ -113,6 +113,13 @@ class Tokenizer:
         return cls(learner.to_str(pretty=True) + "\n")
 
     @property
+    def kind(self) -> str:
+        """How pieces are found, in the field's words: "BPE", or "BPE, bytes for unknown characters" for instance."""
+        model = self._as_text.model
+        falls_back = getattr(model, "byte_fallback", False)
+        return type(model).__name__ + (", bytes for unknown characters" if falls_back else "")
+
+    @property
     def definition(self) -> str:
         """The tokenizer file's content."""
         return self._definition

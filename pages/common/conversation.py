@@ -6,9 +6,8 @@ A prompt has one of two forms. As a text it is what the reader typed. As a conve
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date, datetime, time
 from typing import Any
 
@@ -17,6 +16,7 @@ import streamlit as st
 from lmcore import LanguageModel, chat
 from pages.common import engines, link
 from pages.common.escape import whole_characters
+from pages.common.messages import Conversation
 from pages.common.shared import shared
 from pages.common.text import _
 
@@ -28,101 +28,15 @@ MOST_MESSAGES = 200  # that an address may give; what the reader writes has no s
 MOST_CHARACTERS = 100_000
 ROLES = ("user", "assistant", "system", "tool")
 
+Origin = tuple[str, str | None]
+"""A conversation as JSON, and the template that the reader typed."""
+
 
 class RenderedText(str):
     """A text that a chat template wrote, shown in code as the arguments of `encode` that give its ids."""
 
     def __repr__(self) -> str:
         return f"{str.__repr__(str.__str__(self))}, special_tokens=True, add_first=False"
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """Messages, and how they are rendered.
-
-    Attributes:
-        messages: each with its role and content, and what else it has.
-        prompt: whether the text ends with the beginning of the assistant's turn.
-        continued: whether the last message is gone on with instead.
-        tools: descriptions of tools, as JSON; as the reader typed it.
-        variables: what else the template is told, enable_thinking for instance.
-    """
-
-    messages: tuple[Mapping[str, Any], ...]
-    prompt: bool = True
-    continued: bool = False
-    tools: str = ""
-    variables: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def parse(cls, text: str) -> Conversation:
-        """Read what `text` wrote.
-
-        Raises:
-            ValueError: it is no conversation.
-        """
-        try:
-            return cls.of(json.loads(text))
-        except RecursionError:
-            raise ValueError("a conversation is not that deep") from None
-
-    @classmethod
-    def of(cls, given: Any) -> Conversation:
-        """Return a conversation from plain values, as the browser sends them or JSON has them.
-
-        Raises:
-            ValueError: they are none.
-        """
-        if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
-            raise ValueError("a conversation is a table with messages")
-        messages = given["messages"]
-        if not messages:
-            raise ValueError("a conversation has at least one message")
-        for message in messages:
-            if not isinstance(message, dict) or not all(
-                isinstance(message.get(key), str) for key in ("role", "content")
-            ):
-                raise ValueError("a message has a role and a content, both texts")
-        variables = given.get("variables", {})
-        if not isinstance(variables, dict):
-            raise ValueError("variables are a table")
-        continued = bool(given.get("continued", False))
-        return cls(
-            messages=tuple(messages),
-            prompt=bool(given.get("prompt", True)) and not continued,
-            continued=continued,
-            tools=str(given.get("tools", "")),
-            variables={name: value for name, value in variables.items() if isinstance(value, (str, bool, int, float))},
-        )
-
-    @property
-    def text(self) -> str:
-        """The conversation as JSON, without what is as usual."""
-        values: dict[str, Any] = {"messages": list(self.messages)}
-        values |= {} if self.prompt or self.continued else {"prompt": False}
-        values |= {"continued": True} if self.continued else {}
-        values |= {"tools": self.tools} if self.tools else {}
-        values |= {"variables": dict(self.variables)} if self.variables else {}
-        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-
-    def options(self) -> dict[str, Any]:
-        """Return the arguments of `lmcore.chat.render` beside template and messages.
-
-        Raises:
-            ValueError: the tools are no JSON list.
-        """
-        found: dict[str, Any] = {"add_generation_prompt": self.prompt}
-        if self.continued:
-            found["continue_final_message"] = True
-        if self.tools.strip():
-            try:
-                found["tools"] = json.loads(self.tools)
-            except (json.JSONDecodeError, RecursionError) as error:
-                raise ValueError(_("The tools are not JSON: {error}.").format(error=error)) from None
-            if not isinstance(found["tools"], list):
-                raise ValueError(_("The tools must be a JSON list of descriptions."))
-        reserved = {*found, "template", "messages", "tools", "now", "continue_final_message"}
-        return found | {name: value for name, value in self.variables.items() if name not in reserved}
 
 
 def remember() -> None:
@@ -178,14 +92,42 @@ def switch(on: bool) -> None:
     st.session_state[FORM] = "chat" if on else None
 
 
-def append(role: str, content: str) -> None:
-    """Put a message at the end; an assistant's answer to a beginning completes it."""
+def append(message: Mapping[str, Any]) -> None:
+    """Put a message at the end that the model is to answer."""
     now = current()
-    if role == "assistant":
-        take(replace(extended(content), continued=False))
-    else:
-        message = {"role": role, "content": content}
-        take(replace(now, messages=(*now.messages, message), continued=False, prompt=True))
+    take(replace(now, messages=(*now.messages, message), continued=False, prompt=True))
+
+
+def parts(lm: LanguageModel, answer: str) -> tuple[chat.Part, ...]:
+    """Return what an answer to the conversation consists of: thinking, calls of tools, text."""
+    try:
+        found = rendered(lm)
+    except ValueError:  # a template that has just been changed
+        return chat.parts(answer, None)
+    begun = found.text[found.prompt[0] :] if found.prompt else ""
+    if current().continued:
+        begun = str(current().messages[-1]["content"])
+    return chat.parts(answer, template(lm), begun)
+
+
+def answered(lm: LanguageModel, answer: str) -> Conversation:
+    """Return the conversation with the model's answer: in its fields, where the template writes the same from them."""
+    now = current()
+    if now.continued:
+        return replace(extended(answer), continued=False)
+
+    def with_(message: Mapping[str, Any]) -> Conversation:
+        return replace(now, messages=(*now.messages, message), prompt=False)
+
+    plain = replace(with_({"role": "assistant", "content": answer}), prompt=now.prompt)
+    message = chat.message(answer, parts(lm, answer))
+    if len(message) == 2:
+        return plain
+    try:
+        is_same = rendered(lm, with_(message)).text.startswith(rendered(lm).text + answer.rstrip())
+    except ValueError:
+        is_same = False
+    return replace(with_(message), prompt=now.prompt) if is_same else plain
 
 
 def extended(text: str) -> Conversation:
@@ -205,14 +147,21 @@ def template(lm: LanguageModel) -> chat.ChatTemplate | None:
     return chat.template_of(lm, typed) if typed else lm.chat_template
 
 
-def rendered(lm: LanguageModel, conversation: Conversation | None = None) -> chat.Rendered:
+def rendered(
+    lm: LanguageModel, conversation: Conversation | None = None, used: chat.ChatTemplate | None = None
+) -> chat.Rendered:
     """Return the conversation as the template writes it.
+
+    Args:
+        lm: the model.
+        conversation: another one than the reader's.
+        used: another template than the one in use.
 
     Raises:
         ValueError: the model has no template, or it refuses the conversation; the sentence says which.
     """
     conversation = conversation or current()
-    used = template(lm)
+    used = used or template(lm)
     if used is None:
         raise ValueError(
             _(
@@ -220,9 +169,18 @@ def rendered(lm: LanguageModel, conversation: Conversation | None = None) -> cha
                 "“Chat”, or make the prompt a text."
             ).format(name=lm.name)
         )
+    return rendered_by(lm.name, used, conversation)
+
+
+def rendered_by(name: str, used: chat.ChatTemplate, conversation: Conversation) -> chat.Rendered:
+    """Return a conversation as a template writes it, kept under a name and the template's source.
+
+    Raises:
+        ValueError: it refuses the conversation.
+    """
     options = conversation.options()
     refused: dict[tuple[str, ...], str] = st.session_state.setdefault(_REFUSED, {})
-    key = (lm.name, used.source, conversation.text)
+    key = (name, used.source, conversation.text)
     if key in refused:
         raise ValueError(refused[key])
     try:
@@ -268,12 +226,41 @@ def prompt_text(lm: LanguageModel) -> RenderedText:
         text = RenderedText(rendered(lm).text)
     except ValueError:
         return RenderedText("")
-    earlier: dict[str, tuple[str, str | None]] = st.session_state.setdefault(_EARLIER, {})
+    _remember_origin(text, current(), st.session_state.get(TEMPLATE))
+    return text
+
+
+def _remember_origin(text: RenderedText, conversation: Conversation, typed: str | None) -> None:
+    earlier: dict[str, Origin] = st.session_state.setdefault(_EARLIER, {})
     earlier.pop(text, None)
-    earlier[text] = current().text, st.session_state.get(TEMPLATE)
+    earlier[text] = conversation.text, typed
     for old in list(earlier)[:-_MOST_EARLIER]:
         del earlier[old]
-    return text
+
+
+def origin(text: str) -> Origin | None:
+    """Return the conversation and the typed template that a rendered text came from; None where that is not known."""
+    found: Origin | None = st.session_state.get(_EARLIER, {}).get(text)
+    return found if isinstance(text, RenderedText) else None
+
+
+def know_again(lm: LanguageModel, text: RenderedText, given: Origin) -> bool:
+    """Take a text's origin from a file, if the template still writes that text from it, and say whether it does."""
+    conversation, typed = Conversation.parse(given[0]), given[1]
+    used = chat.template_of(lm, typed) if typed else lm.chat_template
+    if used is None or rendered(lm, conversation, used).text != text:
+        return False
+    _remember_origin(text, conversation, typed)
+    return True
+
+
+def title(text: str) -> str:
+    """Return a short name of a prompt: its text, or the last message that the reader wrote."""
+    found = origin(text)
+    if found is None:
+        return text
+    said = [m for m in Conversation.parse(found[0]).messages if m["role"] != "assistant"]
+    return str(said[-1]["content"]) if said else text
 
 
 def bring_back(text: str) -> None:
@@ -281,10 +268,10 @@ def bring_back(text: str) -> None:
     if not isinstance(text, RenderedText):
         st.session_state[FORM], st.session_state["prompt"] = None, text
         return
-    # Of a text from a file nothing but itself is known; the template that copies it gives the same ids.
+    # Where nothing is known but the text itself, the template that copies it gives the same ids.
     unknown = Conversation(({"role": "user", "content": str.__str__(text)},)).text, "{{ messages[0].content }}"
     st.session_state[FORM] = "chat"
-    st.session_state[CHAT], st.session_state[TEMPLATE] = st.session_state.get(_EARLIER, {}).get(text, unknown)
+    st.session_state[CHAT], st.session_state[TEMPLATE] = origin(text) or unknown
 
 
 def end_of_turn(lm: LanguageModel) -> int | None:

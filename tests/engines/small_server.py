@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 import lmcore
+from lmcore import chat
 from lmcore.distribution import log_softmax
 from lmcore.tokenizer.byte_alphabet import CHARACTER_OF_BYTE
 
@@ -45,6 +46,8 @@ class Behaviour:
         seconds_per_token: how long a token takes.
         begins_with: ids that it puts in front of a text it cuts, as a token for the beginning.
         together: how many tokens one event of a stream holds, as vLLM's do when it is ahead of its own socket.
+        chats: how it tells what it makes of a conversation: "vllm", "llama-server", or "" for not at all.
+        template: its chat template.
         asked: every completion it was asked for.
         at_work: how many completions it is computing.
     """
@@ -63,6 +66,8 @@ class Behaviour:
     seconds_per_token: float = 0.0
     begins_with: tuple[int, ...] = ()
     together: int = 1
+    chats: str = ""
+    template: str = "{% for m in messages %}{{ m.content }}<|endoftext|>{% endfor %}"
     asked: list[dict[str, Any]] = field(default_factory=list)
     at_work: int = 0
 
@@ -117,7 +122,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self._refused():
             return
         tokenizer = self.lm.tokenizer
+        if self.path in ("/apply-template", "/tokenize") and self._tells_chat(body):
+            return
         if self.path == "/tokenize" and self.behaviour.names == "id":
+            if "prompt" not in body:
+                self._send({"error": {"message": "prompt: Field required"}}, 400)
+                return
             found = tokenizer.encode(body["prompt"])
             written = ["".join(map(CHARACTER_OF_BYTE.__getitem__, token)) for token in found.tokens]
             ids = [*self.behaviour.begins_with, *found.ids]
@@ -146,6 +156,27 @@ class _Handler(BaseHTTPRequestHandler):
                     self.behaviour.at_work -= 1
         else:
             self._send({"detail": "Not Found"}, 404)
+
+    def _tells_chat(self, body: dict[str, Any]) -> bool:
+        """Answer as vLLM's and llama-server's endpoints for conversations do; False where it has none for this."""
+        chats, tokenizer = self.behaviour.chats, self.lm.tokenizer
+        if chats == "llama-server" and self.path == "/tokenize":
+            given = body.get("content", "")  # without one its answer is empty
+            found = tokenizer.encode(given, special_tokens=bool(body.get("parse_special")), add_first=False)
+            first = self.behaviour.begins_with if body.get("add_special") and given else ()
+            self._send({"tokens": [*first, *found.ids]})
+            return True
+        is_asked = "messages" in body and (self.path == "/tokenize") == (chats == "vllm") and chats != ""
+        if is_asked:
+            options = {"add_generation_prompt": body["add_generation_prompt"], **body.get("chat_template_kwargs", {})}
+            try:
+                text = chat.render(self.behaviour.template, body["messages"], tools=body.get("tools"), **options).text
+            except chat.TemplateRefused as error:
+                self._send({"error": {"message": str(error)}}, 400 if chats == "vllm" else 500)
+                return True
+            ids = tokenizer.encode(text, special_tokens=True, add_first=False).ids
+            self._send({"tokens": ids} if chats == "vllm" else {"prompt": text})
+        return is_asked
 
     def _refused(self) -> bool:
         key = self.behaviour.key

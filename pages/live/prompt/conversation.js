@@ -22,7 +22,9 @@ export function conversation(root, data, isCurrent, tell) {
     return;
   }
   panel.setAttribute("aria-label", data.wording.conversation);
-  summary.textContent = given.messages.map(({ role, content }) => `${role}: ${content}`).join("  ·  ");
+  summary.textContent = given.messages
+    .map(({ role, content, tool_calls }) => `${role}: ${content || (tool_calls ? JSON.stringify(tool_calls) : "")}`)
+    .join("  ·  ");
   summary.title = summary.textContent;
   summary.ariaLabel = `${data.wording.conversation}: ${summary.textContent}`;
   summary.ariaExpanded = panel.matches(":popover-open");
@@ -113,7 +115,17 @@ function row(message, index, { wording, roles }, drop) {
   remove.setAttribute("aria-label", numbered(wording.remove, index));
   remove.disabled = !drop;
   remove.onclick = drop || null;
-  return make("div", { className: "message" }, role, content, remove);
+  return make("div", { className: "message" }, role, content, remove, ...others(message));
+}
+
+// What a message has beside role and content, calls of tools for instance; it is only read here.
+function others({ role: _role, content: _content, ...rest }) {
+  return Object.entries(rest).map(([name, value]) =>
+    make("div", {
+      className: "other",
+      textContent: `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+    })
+  );
 }
 
 function switches(values, wording) {

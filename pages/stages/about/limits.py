@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from lmcore.analysis.logits.texts import MAX_CHARACTERS
 from lmcore.generation import tree_file
 from lmcore.training import texts
 from pages.common import session
 from pages.common.forward import LARGEST_PASS
 from pages.common.text import _
+from pages.common.texts import MAX_TEXTS
 from pages.stages.generation import runs
-from pages.stages.logits import several
 from pages.stages.sampling import drawing, sources
 from pages.stages.tokenization import source
 from pages.stages.training.live import MOST_STEPS, WIDEST
@@ -30,7 +31,7 @@ def rows() -> list[tuple[str, str]]:
         (_("Long text to tokenize"), _("{n:,} characters").format(n=source.MAX_CHARACTERS)),
         (
             _("Several texts scored at once"),
-            _("{texts:,} texts of {n:,} characters each").format(texts=several.MAX_TEXTS, n=several.MAX_CHARACTERS),
+            _("{texts:,} texts of {n:,} characters each").format(texts=MAX_TEXTS, n=MAX_CHARACTERS),
         ),
         (_("Your own logits"), _("{n:,} characters").format(n=sources.MAX_CHARACTERS)),
         (_("Draws per press"), f"{drawing.MAX_DRAWS:,}"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from lmcore import Encoding
+from lmcore import Encoding, LanguageModel
 from lmcore.generation import tree_file
 from lmcore.generation.run import GenerationRun
-from lmcore.generation.tree_file import Restored
+from lmcore.generation.tree_file import Restored, TreeFile
 from lmcore.worker import Worker, each_of
 from pages.common import conversation, page, session
 from pages.common.text import _, ngettext
@@ -16,6 +16,7 @@ from pages.stages.generation import runs
 _OPENING = "generation.opening"  # (run, Worker) while a file is being opened
 _REFUSED = "generation.refused"  # why the last file was not opened
 _OPENED = "generation.opened"  # what the last file brought
+_CHANGED = "generation.changed"  # whether the template no longer writes the last file's prompt
 _UPLOAD, _PASTED = "generation.upload", "generation.pasted"
 _REFRESH = 0.3
 NOTABLE = 1e-3  # a difference of probabilities that rounding does not make
@@ -28,7 +29,7 @@ def show(run: GenerationRun, prompt: Encoding) -> None:
             page.download(
                 _("Save the tree as JSON"),
                 "generation-tree.json",
-                lambda: tree_file.to_json(run.tree, prompt.text, run.node, run.tip),
+                lambda: _written(run, prompt.text),
             )
         upload, paste = st.columns(2)
         upload.file_uploader(_("A tree saved as JSON"), type="json", key=_UPLOAD, max_upload_size=1)
@@ -52,6 +53,11 @@ def show(run: GenerationRun, prompt: Encoding) -> None:
             st.code(refused, language=None, wrap_lines=True)
 
 
+def _written(run: GenerationRun, prompt: str) -> str:
+    chat, template = conversation.origin(prompt) or ("", None)
+    return tree_file.to_json(run.tree, prompt, run.node, run.tip, chat, template or "")
+
+
 def opening() -> None:
     """Show how far a file is that is being opened, or what it brought."""
     found = st.session_state.get(_OPENING)
@@ -64,6 +70,13 @@ def opening() -> None:
         total, difference = st.session_state.pop(_OPENED)
         told = ngettext("{n} token was read from the file.", "{n} tokens were read from the file.", total)
         st.info(told.format(n=total))
+        if st.session_state.pop(_CHANGED, False):
+            st.warning(
+                _(
+                    "The file's conversation gives another text today, by the template or the date. The prompt is the "
+                    "file's text, as one message."
+                )
+            )
         if difference > NOTABLE:
             st.warning(
                 _(
@@ -87,7 +100,7 @@ def _open() -> None:
     except ValueError as error:
         st.session_state[_REFUSED] = str(error)
         return
-    prompt = conversation.RenderedText(file.prompt) if file.is_rendered else file.prompt
+    prompt = _prompt(lm, file)
     conversation.bring_back(prompt)
     st.session_state[_PASTED] = ""
     run = runs.current(lm, session.encoding(prompt))
@@ -96,6 +109,22 @@ def _open() -> None:
         run,
         Worker(each_of(lambda: file.restore(run.tree), session.forward_lock()), name="opening", keep=1),
     )
+
+
+def _prompt(lm: LanguageModel, file: TreeFile) -> str:
+    """Return the file's prompt; the conversation that it was is known again, where it still gives that text."""
+    if not file.is_rendered:
+        return file.prompt
+    prompt = conversation.RenderedText(file.prompt)
+    try:
+        is_known = bool(file.conversation) and conversation.know_again(
+            lm, prompt, (file.conversation, file.template or None)
+        )
+    except ValueError:  # what is no conversation, or is refused by the template
+        is_known = False
+    if file.conversation and not is_known:
+        st.session_state[_CHANGED] = True
+    return prompt
 
 
 def _watch(job: Worker[Restored]) -> None:

@@ -16,7 +16,7 @@ from pages.common import page
 from pages.common.text import _, in_bits, markdown_literal, readable
 from pages.figures.theme import fmt_probability
 from pages.live.generated_text import Kind, TextToken, generated_text
-from pages.stages.generation import chosen
+from pages.stages.generation import chosen, turn
 from pages.stages.generation.runs import SELECTED
 
 REFRESH = 0.25  # seconds between two looks at a generation that runs
@@ -30,6 +30,8 @@ def live(run: GenerationRun, prompt: Encoding, colour: str, top_n: int) -> None:
 
 
 def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, was_running: bool) -> None:
+    if turn.is_sent():
+        st.rerun()  # the prompt is another one
     running = run.running
     node = run.node  # read first: a generation that runs moves on, and the branch in view goes at least as far
     path = run.tree.path(run.tip)
@@ -58,6 +60,7 @@ def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, was_run
         page.failure(run.error)
     if was_running and not running:
         st.rerun()  # the buttons, the branches and the table have to know
+    turn.show(run)
     chosen.show(run, selected, top_n)
     status(run, running)
     _plain_text(run, prompt, drawn)

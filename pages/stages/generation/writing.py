@@ -12,7 +12,7 @@ import streamlit as st
 from lmcore import Encoding, LanguageModel, SamplingSettings
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
-from pages.common import page
+from pages.common import conversation, page
 from pages.common.text import _, markdown_literal, ngettext, visible
 from pages.stages.generation import branches, controls, files, line, runs, stops, turn
 from pages.stages.generation.buttons import buttons
@@ -50,11 +50,11 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
         colour, top_n = controls.show(lm, run)
     with right:
         files.opening()
+        turn.is_sent()  # and the page is already about the new prompt
         if turn.wants_answer():
             _act(lm, run, run.start)
         _buttons(lm, run)
         line.live(run, prompt, colour, top_n)
-        turn.show(run)
     branches.show(run, len(prompt.ids))
     _earlier()
     files.show(run, prompt)
@@ -83,7 +83,7 @@ def _earlier() -> None:
         n = other.tip.depth
         st.button(
             ngettext("{prompt} ({model}): {n} token", "{prompt} ({model}): {n} tokens", n).format(
-                prompt=markdown_literal(key[1][:40]), model=key[0], n=n
+                prompt=markdown_literal(conversation.title(key[1])[:40]), model=key[0], n=n
             ),
             key=f"generation.earlier.{number}",
             icon=":material/undo:",

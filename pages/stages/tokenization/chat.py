@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from lmcore import LanguageModel, chat
-from lmcore.chat.findings import KINDS
-from pages.common import conversation, link, page, session
+from pages.common import conversation, link, page
 from pages.common.conversation import Conversation
-from pages.common.shared import shared
 from pages.common.text import _, markdown_literal, readable, visible
 from pages.live.chat_text import chat_text, origin
 from pages.live.token_groups import token_groups
+from pages.stages.tokenization import chat_findings, chat_second
+from pages.stages.tokenization.chat_second import Second
 from pages.stages.tokenization.common import drawn_groups
 
 MOST_TEMPLATE = 100_000
@@ -55,9 +54,10 @@ def show(lm: LanguageModel) -> None:
     with controls:
         _form()
         _template(lm)
+    used = conversation.template(lm) or chat.template_of(lm, EXAMPLE)
     with picture:
         try:
-            rendered = conversation.rendered(lm, now)
+            rendered = conversation.rendered(lm, now, used)
         except ValueError as error:
             st.text(readable(str(error)))  # a template says what it likes
             with controls:
@@ -65,12 +65,19 @@ def show(lm: LanguageModel) -> None:
             link.stop()
     with controls:
         _variables(now, rendered.variables)
+        second = chat_second.choose(lm, used, now)
         answer = _answer()
+    other = _other(lm, used, second)
     with picture:
-        chat_text(rendered, now.messages, _findings(lm, now, ""), key="chat.text")
+        if conversation.template(lm) is None:
+            _say_example(lm)
+        findings = chat_findings.found_in(lm, used, now, other)
+        chat_text(rendered, now.messages, findings, key="chat.text")
         _legend()
     found = chat.encode_rendered(lm.tokenizer, rendered)
-    _said(_findings(lm, now, answer))  # measuring takes passes of the model: the text is there before
+    chat_findings.show(lm, used, now, other, answer, findings)
+    if second is not None:
+        chat_second.show(rendered, found, second, now, lm.name)
     st.markdown(
         "**"
         + _("{n:,} ids, {control:,} of them control tokens").format(
@@ -80,15 +87,37 @@ def show(lm: LanguageModel) -> None:
     )
     token_groups(found.tokens, found.ids, drawn_groups(found), key="chat.groups", label=_("The conversation's tokens"))
     page.numbers_table(_table(rendered, now), "chat")
-    used, own = conversation.template(lm), lm.chat_template
     page.snippet(
         CODE.format(
             name=lm.name,
             messages=[dict(message) for message in now.messages],
             options=now.options(),
-            template="lm.chat_template" if used == own else repr(used.source if used else ""),
+            template="lm.chat_template" if used == lm.chat_template else repr(used.source),
             answer=answer or None,
         )
+        + (chat_second.CODE.format(code=second.code) if second is not None else "")
+    )
+
+
+def _other(lm: LanguageModel, used: chat.ChatTemplate, second: Second | None) -> chat_findings.Other:
+    """Return what should write the same as the template in use: what was chosen, else the model's own."""
+    if second is not None and (second.elsewhere is not None or second.tokenizer is lm.tokenizer):
+        return second.elsewhere or second.template
+    return lm.chat_template if lm.chat_template != used else None
+
+
+def _say_example(lm: LanguageModel) -> None:
+    said, use = st.columns([4, 1], vertical_alignment="center")
+    said.caption(
+        _(
+            "{name} has no chat template, and nobody trained it on conversations. This is what a common template, "
+            "ChatML, would write. No other page uses it until you say so."
+        ).format(name=markdown_literal(lm.name))
+    )
+    use.button(
+        _("Use this template"),
+        key="chat.example",
+        on_click=lambda: st.session_state.update({conversation.TEMPLATE: EXAMPLE}),
     )
 
 
@@ -108,8 +137,6 @@ def _form() -> None:
 
 def _template(lm: LanguageModel) -> None:
     own = lm.chat_template
-    if own is None:
-        st.caption(_("{name} has no chat template: its files hold none.").format(name=markdown_literal(lm.name)))
     typed = st.session_state.get(conversation.TEMPLATE)
     label = _("The template is typed") if typed else _("Type or paste a template")
     with st.popover(label, icon=":material/code:", width="stretch"):
@@ -199,68 +226,10 @@ def _legend() -> None:
     st.caption(
         _(
             "A colour is a message; grey are the template's own words; framed are control tokens; dotted is another "
-            "value; hatched is what was made of several. The bar at the left marks the generation prompt, · a space, "
-            "⏎ a new line. Point at a span to see where it came from."
+            "value; hatched is what was made of several; italic is thinking, bold a call of a tool. The bar at the "
+            "left marks the generation prompt, · a space, ⏎ a new line. Point at a span to see where it came from."
         )
     )
-
-
-def _findings(lm: LanguageModel, now: Conversation, answer: str) -> tuple[chat.Finding, ...]:
-    used = conversation.template(lm)
-    assert used is not None  # it was rendered
-    asked = (lm.name, used.source, now.text, answer, lm, used, now)
-    found = _checked(*asked)
-    if any(finding.kind == "refused" for finding in found):  # it was rendered: another try may do
-        _checked.clear(*asked)
-    return found
-
-
-@shared(entries=64)
-def _checked(
-    name: str,
-    source: str,
-    text: str,
-    answer: str,
-    _lm: LanguageModel,
-    _template: chat.ChatTemplate,
-    _now: Conversation,
-) -> tuple[chat.Finding, ...]:
-    other = _lm.chat_template if _lm.chat_template != _template else None
-    with session.forward_lock():
-        return chat.check(
-            _lm, _now.messages, template=_template, other=other, answer=answer.strip() or None, **_now.options()
-        )
-
-
-def _said(findings: tuple[chat.Finding, ...]) -> None:
-    if not findings:
-        st.markdown("✓ " + _("Nothing is wrong between messages, template, tokenizer and end tokens."))
-        return
-    lines = []
-    for finding in findings:
-        consequence, mend = (
-            _(sentence).format(**{name: _literal(value) for name, value in finding.values.items()})
-            for sentence in KINDS[finding.kind]
-        )
-        lines.append(f"- ⚠ {consequence} {mend}{_harm(finding.harm)}")
-    st.markdown("\n".join(lines))
-
-
-def _literal(value: Any) -> str:
-    return markdown_literal(value) if isinstance(value, str) else str(value)
-
-
-def _harm(harm: chat.Harm | None) -> str:
-    if harm is None:
-        return ""
-    sentence = {
-        "loss": _("The true answer's loss: {as_is:.3f} nats per token as it is, {mended:.3f} when mended."),
-        "probability": _(
-            "After the true answer, the probability that generation stops: {as_is:.4f} as it is, {mended:.4f} when "
-            "mended."
-        ),
-    }[harm.measure]
-    return " **" + sentence.format(as_is=harm.as_is, mended=harm.mended) + "**"
 
 
 def _table(rendered: chat.Rendered, now: Conversation) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lmcore import chat
-from lmcore.chat import ChatTemplate, Harm, process
+from lmcore.chat import ChatTemplate, Elsewhere, Harm, process
 from tests.lmcore.chat.small import TURNS, assistant, chat_model, system, user
 
 ASKED = [user("Hi")]
@@ -113,7 +113,7 @@ def test_what_is_empty_or_longer_than_the_model_takes_is_not_measured():
     for kind, options in (("prompt_missing", {"add_generation_prompt": False}), ("stop_differs", {})):
         lm = FAULTS[kind][0]
         (finding,) = chat.check(lm, long, answer="The cat", **options)
-        assert (finding.kind, finding.harm) == (kind, None)
+        assert (finding.kind, finding.harm, finding.unmeasured) == (kind, None, "long")
     lm, messages, options = FAULTS["prompt_missing"]
     (finding,) = chat.check(lm, messages, answer="", **options)
     assert (finding.kind, finding.harm) == ("prompt_missing", None)
@@ -126,17 +126,53 @@ def test_what_is_empty_or_longer_than_the_model_takes_is_not_measured():
             chat.answer_loss(lm, ids, answer)
 
 
+def test_measuring_tells_how_far_it_is_and_has_an_end(monkeypatch):
+    messages = [user("</s>"), assistant("no answer")]  # a control string, and a new turn after the answer
+    lm = chat_model(TURNS, first="<s>")
+    steps = list(chat.checking(lm, messages, answer="The cat"))
+    assert [(step.done, step.total) for step in steps] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert [sum(finding.harm is not None for finding in step.findings) for step in steps] == [0, 1, 2, 3]
+    assert steps[-1].findings == chat.check(lm, messages, answer="The cat")
+    assert not any(finding.unmeasured for finding in steps[-1].findings)
+    module = importlib.import_module("lmcore.chat.check")
+    monkeypatch.setattr(module, "SECONDS", -1.0)
+    assert {(f.harm, f.unmeasured) for f in chat.check(lm, messages, answer="The cat")} == {(None, "late")}
+
+
+def test_another_template_that_gives_no_text_is_told_from_one_that_writes_another(monkeypatch):
+    lm = chat_model(TURNS)
+    (refused,) = chat.check(lm, ASKED, other=ChatTemplate("{{ raise_exception('Not me.') }}", filename="f"))
+    assert (refused.kind, refused.values["sentence"]) == ("other_refused", "Not me.")
+    monkeypatch.setattr(process, "SECONDS", 0.3)
+    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    (late,) = chat.check(lm, ASKED, other=ChatTemplate(endless), answer="The cat")
+    assert late.kind == "other_unknown" and "longer than 0.3 seconds" in late.consequence
+
+
+def test_what_another_program_made_of_the_conversation():
+    lm = chat_model(TURNS)
+    text, ids = chat.render(TURNS, ASKED).text, chat.encode(lm, ASKED).ids
+    assert chat.check(lm, ASKED, other=Elsewhere("there", text)) == ()
+    assert chat.check(lm, ASKED, other=Elsewhere("there", text, tuple(ids))) == ()
+    (found,) = chat.check(lm, ASKED, other=Elsewhere("there", text, (0, *ids)), answer="The cat")
+    assert (found.kind, found.values["at"], found.place) == ("ids_differ", 0, (0, len("<|im_start|>")))
+    targets = lm.tokenizer.encode("The cat").ids
+    assert found.harm.mended == pytest.approx(mean_loss(lm, [0, *ids], targets), abs=1e-5)
+    (found,) = chat.check(lm, ASKED, other=Elsewhere("there", text.replace("Hi", "hi")), answer="The cat")
+    assert (found.kind, found.values["at"], found.harm) == ("template_differs", text.index("Hi"), None)
+
+
 def test_a_control_string_is_said_once_a_message_and_measured_once():
     calls = []
 
     class Counting:
         def __init__(self, lm):
             self.name, self.tokenizer, self.end_tokens = lm.name, lm.tokenizer, lm.end_tokens
-            self.chat_template, self._lm = lm.chat_template, lm
+            self.chat_template, self.config, self._lm = lm.chat_template, lm.config, lm
 
-        def __call__(self, ids):
+        def last_logits(self, ids, n):
             calls.append(len(ids))
-            return self._lm(ids)
+            return self._lm.last_logits(ids, n)
 
     messages = [user("<s>" * 5 + "</s>"), assistant("a"), user("<s>")]
     found = chat.check(Counting(chat_model(TURNS)), messages, answer="The cat")
@@ -155,7 +191,7 @@ def test_no_beginning_is_tried_of_a_conversation_that_took_too_long(monkeypatch)
         return chat.render(template, messages, **options)
 
     monkeypatch.setattr(
-        importlib.import_module("lmcore.chat.check"), "render", counted
+        importlib.import_module("lmcore.chat.lint"), "render", counted
     )  # the package has a function of that name
     monkeypatch.setattr(process, "SECONDS", 0.3)
     endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"

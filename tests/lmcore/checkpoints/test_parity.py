@@ -8,13 +8,16 @@ import struct
 import gguf
 import pytest
 import torch
+from safetensors.torch import save_file
+from transformers import GptOssConfig, GptOssForCausalLM
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 import lmcore
 from lmcore.analysis import attention_of_query
 from lmcore.config import RopeScaling
 from lmcore.generation.logits_store import LogitsStore
 from tests.families import GGUF_CASES
-from tests.lmcore.checkpoints.tiny import CASES, tokenizer, write_folder
+from tests.lmcore.checkpoints.tiny import CASES, GPT_OSS, tokenizer, write_folder
 from tests.lmcore.checkpoints.tiny_gguf import write_gguf
 
 
@@ -245,3 +248,37 @@ def test_a_sink_takes_its_share_of_every_pattern(tmp_path):
     torch.testing.assert_close(trace["blocks.0.attn.pattern"].double(), shares, rtol=0, atol=1e-6)
     step = attention_of_query(trace, lm.config, block=0, head=1, position=4)
     torch.testing.assert_close(step.weights, shares[1, 4], rtol=0, atol=1e-6)
+
+
+def test_a_gguf_file_with_a_tensor_for_each_expert_equals_transformers(tmp_path):
+    reference = write_gguf("mixtral", tmp_path / "tiny.gguf", experts_apart=True)
+    compare(lmcore.load(tmp_path / "tiny.gguf"), reference)
+
+
+@torch.inference_mode()
+def test_a_folder_in_mxfp4_equals_transformers(tmp_path):
+    torch.manual_seed(5)
+    wide = GPT_OSS | dict(hidden_size=64, intermediate_size=96, vocab_size=tokenizer().vocab_size)
+    reference = GptOssForCausalLM._from_config(GptOssConfig(**wide), attn_implementation="eager").eval()
+    tensors = dict(reference.state_dict())
+    for name in [name for name in tensors if name.endswith(("experts.gate_up_proj", "experts.down_proj"))]:
+        experts, n_in, n_out = tensors.pop(name).shape
+        blocks = torch.randint(0, 256, (experts, n_out, n_in // 32, 16), dtype=torch.uint8)
+        scales = torch.randint(118, 122, (experts, n_out, n_in // 32), dtype=torch.uint8)
+        tensors |= {f"{name}_blocks": blocks, f"{name}_scales": scales}
+        numbers = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
+        reference.get_parameter(name).copy_(numbers)
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, tmp_path / "model.safetensors")
+    reference.config.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    tokenizer().save(tmp_path / "tokenizer.json")
+    lm = lmcore.load(tmp_path)
+    compare(lm, reference)
+    assert lm.card.storage["MXFP4"].bits_per_weight == 4.25 and "U8" not in lm.card.storage
+
+    tensors["model.layers.0.mlp.experts.down_proj_scales"] = torch.ones(5, 64, 1, dtype=torch.uint8)
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="down_proj_blocks.*16 bytes for each scale"):
+        lmcore.load(tmp_path)

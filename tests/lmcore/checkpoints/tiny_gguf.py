@@ -88,8 +88,10 @@ def interleave(rows: np.ndarray, n_heads: int) -> np.ndarray:
     return halves.swapaxes(1, 2).reshape(rows.shape)
 
 
-def write_gguf(case: str, path: Path, quantized: gguf.GGMLQuantizationType | None = None) -> torch.nn.Module:
-    """Write a case as a GGUF file; return transformers' model."""
+def write_gguf(
+    case: str, path: Path, quantized: gguf.GGMLQuantizationType | None = None, experts_apart: bool = False
+) -> torch.nn.Module:
+    """Write a case as a GGUF file, each expert's matrix by itself where asked; return transformers' model."""
     model = reference(case)
     config = model.config
     kind = _ARCHITECTURES.get(config.model_type, config.model_type)
@@ -109,6 +111,10 @@ def write_gguf(case: str, path: Path, quantized: gguf.GGMLQuantizationType | Non
             continue
         bare = re.sub(r"^(model|transformer|gpt_neox)\.", "", name)
         for ours, numbers in _converted(bare, tensor.numpy(), kind, config):
+            if experts_apart and "_exps." in ours:  # as Mixtral's first files
+                for number, expert in enumerate(numbers):
+                    writer.add_tensor(ours.replace("_exps.", f".{number}."), np.ascontiguousarray(expert))
+                continue
             fits = quantized is not None and numbers.shape[-1] % gguf.GGML_QUANT_SIZES[quantized][0] == 0
             if fits and numbers.ndim == 2:
                 writer.add_tensor(ours, gguf.quants.quantize(numbers, quantized), raw_dtype=quantized)

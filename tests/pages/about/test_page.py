@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 import lmcore
 from lmcore.checkpoints.packaged import PACKAGED
 from pages.common import session
+from pages.stages.about.card import rows
 from pages.stages.sampling import drawing, sources
 from tests.lmcore.checkpoints.tiny import write_folder
 from tests.pages.harness import opener, told
@@ -35,12 +36,34 @@ def test_the_chosen_models_card_is_what_its_file_says(tmp_path, monkeypatch) -> 
     write_folder("llama", tmp_path / "tiny")
     path = tmp_path / "tiny" / "config.json"
     path.write_text(path.read_text().replace("{", '{"unsloth_version": "2025.1",', 1))
+    readme = "---\nlicense: apache-2.0\nbase_model:\n- someone/base\n---\n# Tiny\n"
+    (tmp_path / "tiny" / "README.md").write_text(readme)
     monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(tmp_path))
     app = run(model="tiny")
     card = {what: [value.strip("`")] for what, (value,) in texts_of_tables(app)[1].items()}
     assert (card["family"], card["stored as"], card["bits per weight"]) == (["llama"], ["F32 100.0 %"], ["32.00"])
     assert card["file"] == ["model.safetensors"] and "endoftext" in card["tokens that end a text"][0]
     assert "unsloth_version='2025.1'" in told(app)
+    lm = lmcore.load(tmp_path / "tiny")
+    config = lm.config
+    assert f"d_model {config.d_model}, n_layers {config.n_layers}," in card["sizes"][0]
+    assert card["tokenizer"] == [f"BPE, {config.vocab_size:,}"] and card["chat template"] == ["none"]
+    assert (card["licence"], card["source"]) == (["apache-2.0"], ["someone/base"])
+    held = {id(tensor): tensor.numel() * 4 for tensor in lm.model.parameters()}
+    keys = 2 * config.n_layers * config.n_kv_heads * config.d_head * config.context_length * 4
+    assert f"weights {sum(held.values()) / 2**20:,.0f} MiB (float32)" in card["memory"][0]
+    assert f"full context {keys / 2**20:,.0f} MiB" in card["memory"][0]
+
+
+def test_what_is_unusual_of_a_model_is_said(tmp_path, monkeypatch) -> None:
+    for case in ("gpt_oss", "gemma2"):
+        write_folder(case, tmp_path / case)
+    monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(tmp_path))
+    said = {case: dict(rows(lmcore.load(tmp_path / case)))["unusual"] for case in ("gpt_oss", "gemma2")}
+    for words in ("RoPE scaled: yarn", "5 experts in each layer, 2 used", "attention sinks", "latest 6 tokens only"):
+        assert words in said["gpt_oss"], words
+    for words in ("soft cap", "before and after each part", "scaled embeddings", "the head is the embedding"):
+        assert words in said["gemma2"], words
 
 
 def test_every_model_is_there_with_its_licence() -> None:

@@ -30,8 +30,8 @@ def test_what_is_written_in_a_session_has_no_length_that_reading_refuses() -> No
         assert conversation.current().messages[0]["content"] == st.session_state["prompt"]
         messages = ({"role": "user", "content": "a"},) * conversation.MOST_MESSAGES
         conversation.take(conversation.Conversation(messages))
-        conversation.append("assistant", "b")
-        conversation.append("user", "c")
+        conversation.append({"role": "user", "content": "b"})
+        conversation.append({"role": "user", "content": "c"})
         assert len(conversation.current().messages) == len(messages) + 2
 
     in_a_session(script)

