@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STAGES = ("tokenization", "logits", "sampling", "generation")
+STAGES = ("tokenization", "logits", "sampling", "generation", "compare")
 """The pages that work in front of an engine."""
 
 _AT_ONCE = 0.3  # seconds in which an answer needs no word that it is waited for

@@ -16,7 +16,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import streamlit as st
@@ -216,6 +216,12 @@ def logits(ids: Sequence[int] | None = None, name: str | None = None) -> Tensor:
     The tensor is shared between sessions: never change it in place.
     """
     return _forward(ids, name, traced=False).logits
+
+
+def forward() -> Callable[[LanguageModel, tuple[int, ...]], Tensor]:
+    """Return what runs a model over ids, or finds the pass of another session, in whatever thread it is called."""
+    passes = _passes()
+    return lambda lm, ids: passes.get(lm.name, ids, False, lambda: lm).logits
 
 
 def trace(ids: Sequence[int] | None = None, name: str | None = None) -> Trace:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import segno
 import streamlit as st
 
-from pages.common import link
+from pages.common import link, stages
 from pages.common.text import _
 
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
@@ -45,6 +45,9 @@ def _show_link(address: str) -> None:
     with told:
         st.caption(_("Anyone who opens this link sees this page as it is now."))
         st.code(address, language=None, wrap_lines=True)
+        st.page_link(
+            stages.script("compare"), label=_("Compare this page with another run"), icon=":material/compare_arrows:"
+        )
         if urlsplit(address).hostname in _LOCAL:
             st.caption(_("This address works only on this computer. Open the page by the server's name first."))
         formats = ["svg", "png"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,24 +39,25 @@ class Found:
     same_vocabulary: bool
 
 
-def found_of(pair: Pair) -> Found:
+def found_of(pair: Pair, comparison: Comparison) -> Found:
     """Return what a comparison finds, computed once for all sessions."""
+    lock = session.forward_lock()
     served = next((side.engine for side in (pair.a, pair.b) if isinstance(side, Served)), None)
     if served is not None:
-        return engines.ask(served, ("compare", pair.key), lambda: _found(pair.comparison()))
-    return _kept(pair.key, pair)
+        return engines.ask(served, ("compare", pair.key), lambda: _found(comparison, lock))
+    return _kept(pair.key, comparison)
 
 
 @shared(entries=32)
-def _kept(key: str, _pair: Pair) -> Found:
-    return _found(_pair.comparison())
+def _kept(key: str, _comparison: Comparison) -> Found:
+    return _found(_comparison, session.forward_lock())
 
 
-def _found(comparison: Comparison) -> Found:
+def _found(comparison: Comparison, lock: AbstractContextManager[object]) -> Found:
     first = comparison.first
     inside = None
     if first is not None and first.stage == "logits":
-        with session.forward_lock():
+        with lock:
             inside = comparison.parts_in
     return Found(comparison.findings, comparison.places, comparison.divergence, inside, comparison.same_vocabulary)
 
@@ -65,7 +67,8 @@ def show() -> None:
     controls, picture = page.workbench()
     with controls:
         pair = choose()
-        found, comparison = found_of(pair), pair.comparison()
+        comparison = pair.comparison()
+        found = found_of(pair, comparison)
     with picture:
         _verdict(pair, found)
         if found.places:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import streamlit as st
-from torch import Tensor
 
 import lmcore
 from lmcore import LanguageModel, SamplingSettings
@@ -53,7 +52,7 @@ class Pair:
             replace(side, max_new_tokens=max_new_tokens) if isinstance(side, (Side, Served)) else side
             for side in (self.a, self.b)
         ]
-        return compare(*sides, forward=_forward, lock=session.forward_lock())
+        return compare(*sides, forward=session.forward(), lock=session.forward_lock())
 
     @property
     def local(self) -> tuple[LanguageModel, LanguageModel] | None:
@@ -79,10 +78,6 @@ def choose() -> Pair:
 def name_of(side: AnySide) -> str:
     """Return what a side is called."""
     return side.name or (side.model.name if isinstance(side, Side) else side.engine.name)  # type: ignore[union-attr]
-
-
-def _forward(lm: LanguageModel, ids: tuple[int, ...]) -> Tensor:
-    return session.logits(ids, lm.name)
 
 
 def _side_a(seed: int) -> Side | Served:

@@ -37,6 +37,8 @@ def show() -> None:
         small = pair.local is not None and all(lm.config.d_model <= 256 for lm in pair.local)
         jobs.button(_NAME, question, _("Write both texts"), lambda: _written(pair, n, known), at_once=small)
     with picture:
+        if jobs.find(_NAME, question) is None:
+            st.info(_("Both sides go on from what they read, each with its own sampler and seed. Press the button."))
         jobs.show(_NAME, question, lambda texts: sum(map(len, texts)) / (2 * n), lambda texts, _all: _draw(pair, texts))
 
 

@@ -2,14 +2,16 @@
 
 import base64
 import math
+import time
 
 import numpy as np
 import pytest
 
 import lmcore
+from lmcore.compare import swaps
 from lmcore.distribution import kl_bits, softmax
 from pages.figures.compare import apart as pictures
-from tests.pages.harness import clean, figures, open_page, printed, table_with, told
+from tests.pages.harness import clean, figures, open_page, printed, table_with, told, well
 
 PROMPT = "The weather today is"
 
@@ -75,3 +77,46 @@ def test_the_curve_marks_flips_and_leaves_out_what_is_infinite() -> None:
     assert drawn.data[0].y[0] == 0.5 and math.isnan(drawn.data[0].y[1])
     assert drawn.data[1].x.tolist() == [1] and "&lt;b&gt;" in drawn.data[0].customdata[1]
     assert pictures.parts(["q"], [-0.25], "gone").data[0].text == ["-25 %"]
+
+
+def when_done(app, sentence: str):
+    """Return the app once its work in the background has come to a sentence."""
+    for _try in range(200):
+        if sentence in told(app):
+            return app
+        time.sleep(0.05)
+        app = well(app.run())
+    raise AssertionError(told(app))
+
+
+def test_both_texts_are_written_and_part_where_the_tokens_do() -> None:
+    address = {"compare.view": "texts", "compare.model": "small-world", "compare.seed": "5", "compare.new": "6"}
+    lm = lmcore.load("small-world")
+    ids = lm.tokenizer.encode(PROMPT).ids
+    a, b = (
+        [step.token_id for step in lmcore.generate(lm, ids, lmcore.SamplingSettings(seed=seed), max_new_tokens=6)]
+        for seed in (0, 5)
+    )
+    place = next(i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    app = when_done(page(**address), f"The texts part at new token {place}.")
+    (bars,) = figures(app)
+    assert bars.data[0].customdata[0] == lm.tokenizer.decode([a[place]]).replace(" ", "␣")
+
+
+def test_the_swaps_are_those_of_lmcore() -> None:
+    a, b = (lmcore.load(name) for name in ("small-world", "small-world:bfloat16"))
+    expected = {(s.kind, s.block): s for s in swaps(a, b, a.tokenizer.encode(PROMPT).ids)}
+    app = when_done(page(**{"compare.view": "parts"}), "bits from A as it runs")
+    assert f"**{expected['weights', None].kl:.4g}**" in told(app)
+    for _try in range(200):
+        if app.dataframe:
+            break
+        time.sleep(0.05)
+        app = well(app.run())
+    table = table_with(app, "Share that goes").set_index("Swapped")
+    assert table.loc["mlp.down", "KL(A‖B) left, bits"] == expected["mlp.down", None].kl
+    assert table.loc["block 1", "Share that goes"] == pytest.approx(100 * expected["", 1].gone)
+    app = clean(
+        open_page("compare", model="small-world", **{"compare.view": "parts", "compare.model": "small-world-untied"})
+    )
+    assert "one shape" in told(app)
