@@ -56,7 +56,6 @@ class ServedRun:
         self.text: str | None = side.text
         self.tokenizer = None
         self.logits = None
-        self.settings: SamplingSettings | None = side.settings
         self._text: str = side.text
 
     @cached_property
@@ -83,6 +82,13 @@ class ServedRun:
         scores, following = engine.prompt_scores(prompt, n)
         foreseen = {i - 1: each.foreseen for i, each in enumerate(scores) if i and each.foreseen}
         return {**foreseen, last: following}
+
+    @cached_property
+    def settings(self) -> SamplingSettings | None:
+        """What is sent: the server is told to turn the rest off."""
+        asked, fields = self.side.settings, self.engine.capabilities.fields
+        top_k = asked.top_k if fields is not None and "top_k" in fields else None
+        return SamplingSettings(temperature=asked.temperature, top_k=top_k, top_p=asked.top_p, seed=asked.seed)
 
     @property
     def ends(self) -> dict[str, Any] | None:

@@ -15,6 +15,8 @@ COMES_LATER = {
     ("sampling", "step"),
     ("generation", "ties"),
     ("generation", "reported"),
+    ("compare", "texts"),
+    ("compare", "parts"),
 }
 
 

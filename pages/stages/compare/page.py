@@ -21,7 +21,7 @@ def show() -> None:
 
 page.header(
     _("Compare"),
-    _("Two runs side by side: where they part first, and how far apart they are."),
+    _("Two runs side by side: where they part first, and by how much."),
     r"\mathrm{KL}(A\,\|\,B) = \sum_{t} P_A(t)\,\log_2 \frac{P_A(t)}{P_B(t)}",
 )
 link.fragment(show)

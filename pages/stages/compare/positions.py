@@ -13,7 +13,7 @@ from lmcore.compare import Comparison, Divergence, Finding, Served, Side
 from lmcore.compare.hidden import StreamStep
 from pages.common import engines, page, session, widgets
 from pages.common.shared import shared
-from pages.common.text import _, visible
+from pages.common.text import _, plotly_literal, visible
 from pages.figures.compare import apart as figures
 from pages.figures.logits import positions as bars
 from pages.stages.compare import words
@@ -69,12 +69,21 @@ def show() -> None:
         pair = choose()
         comparison = pair.comparison()
         found = found_of(pair, comparison)
+        last = len(found.places) - 1
+        place = (
+            widgets.slider("compare.place", _("Place in the text"), 0, last, worst(found.divergence)[0])
+            if last > 0
+            else 0
+        )
     with picture:
         _verdict(pair, found)
         if found.places:
             labels = _labels(found, comparison)
-            place = _along(found, labels)
-            _beside(pair, comparison, place)
+            along, beside = st.columns([3, 2])
+            with along:
+                _along(found, labels, place)
+            with beside:
+                _beside(pair, comparison, place)
         else:
             st.info(_("No position can be compared: the two tell nothing of the same place of the text."))
     if found.places:
@@ -111,10 +120,9 @@ def _labels(found: Found, comparison: Comparison) -> list[str]:
     return [f"+{i}" for i, _j in found.places]
 
 
-def _along(found: Found, labels: list[str]) -> int:
-    """Draw the curve, and let the reader choose a place; return its index."""
-    apart, last = found.divergence, len(found.places) - 1
-    place = widgets.slider("compare.place", _("Place in the text"), 0, last, worst(apart)[0])
+def _along(found: Found, labels: list[str], place: int) -> None:
+    """Draw the curve."""
+    apart = found.divergence
     page.figure(
         figures.along_the_text(
             labels,
@@ -129,9 +137,7 @@ def _along(found: Found, labels: list[str]) -> int:
             "Line: how far B's next-token distribution is from A's after each token, KL(A‖B) in bits. "
             "A diamond: the most probable token is another one."
         ),
-        said=False,
     )
-    return place
 
 
 def _beside(pair: Pair, comparison: Comparison, place: int) -> None:
@@ -142,7 +148,7 @@ def _beside(pair: Pair, comparison: Comparison, place: int) -> None:
             [visible(row.token) for row in rows],
             [row.a or 0.0 for row in rows],
             [row.b or 0.0 for row in rows],
-            (f"A: {name_of(pair.a)}", f"B: {name_of(pair.b)}"),
+            (f"A: {plotly_literal(name_of(pair.a))}", f"B: {plotly_literal(name_of(pair.b))}"),
             None,
         ),
         "compare.beside",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from datetime import date, datetime, time
 from typing import TypeAlias
 
 import streamlit as st
 
 import lmcore
-from lmcore import LanguageModel, SamplingSettings
+from lmcore import LanguageModel, SamplingSettings, chat
 from lmcore.compare import Comparison, Served, Side, Told, compare, told
 from lmcore.loading import split_dtype
 from lmcore.requests import RequestError
@@ -124,10 +125,13 @@ def _reading(a: Side | Served, name: str) -> str:
         "control": _("control strings as control tokens"),
         "plain": _("control strings as text"),
         "bare": _("no token put before the text"),
+        "template": _("the conversation by another template"),
         "pasted": _("a pasted request and its answer"),
     }
     if isinstance(a, Served) or name in engines.names():
         titles = {key: title for key, title in titles.items() if key in ("same", "other", "pasted")}
+    if not conversation.is_on():
+        titles.pop("template", None)
     return widgets.select("compare.reads", _("B reads"), tuple(titles), "same", format_func=titles.__getitem__)
 
 
@@ -149,7 +153,8 @@ def _reads(a: Side | Served, lm: LanguageModel, reading: str) -> Side:
         text: str = _other_text()
     elif conversation.is_on():
         try:
-            text = conversation.rendered(lm).text  # by B's own template, where the reader typed none
+            # By B's own template, where the reader typed none.
+            text = _by_template(lm) if reading == "template" else conversation.rendered(lm).text
         except ValueError as error:
             st.text(readable(str(error)))
             link.stop()
@@ -162,6 +167,21 @@ def _reads(a: Side | Served, lm: LanguageModel, reading: str) -> Side:
         st.info(_("B reads no token: type a text."))
         link.stop()
     return Side(model=lm, ids=tuple(found.ids), text=text)
+
+
+def _by_template(lm: LanguageModel) -> str:
+    """Return the conversation as a template writes it that is typed here.
+
+    Raises:
+        ValueError: the template refuses.
+    """
+    own = conversation.template(lm)
+    source = st.text_area(
+        _("Template of B"), own.source if own else "", key="compare.template", max_chars=LONGEST_PASTED, height=150
+    )
+    now = conversation.current()
+    used = chat.template_of(lm, source or "")
+    return chat.render(used, now.messages, now=datetime.combine(date.today(), time()), **now.options()).text
 
 
 def _sampler(a: Side | Served, lm: LanguageModel | None, seed: int) -> SamplingSettings:

@@ -11,7 +11,7 @@ from lmcore.compare import Drawn, Served
 from lmcore.compare.alignment import first_difference
 from lmcore.compare.side import LocalRun
 from pages.common import engines, page, widgets
-from pages.common.text import _, visible
+from pages.common.text import _, markdown_literal, plotly_literal, visible
 from pages.figures.logits import positions as bars
 from pages.live.generated_text import TextToken, generated_text
 from pages.stages.compare.positions import N_BARS
@@ -79,7 +79,7 @@ def _draw(pair: Pair, texts: Texts) -> None:
     elif place < written:
         st.markdown(_("**The texts part at new token {place}.**").format(place=place))
     for letter, side, text in zip("AB", (pair.a, pair.b), texts, strict=True):
-        st.caption(f"{letter}: {visible(name_of(side))}")
+        st.caption(f"{letter}: {markdown_literal(name_of(side))}")
         if text:
             generated_text(
                 [_shown(each, place, index) for index, each in enumerate(text)],
@@ -111,7 +111,7 @@ def _beside(pair: Pair, a: Drawn, b: Drawn) -> None:
             [visible(name) for name in names],
             [sides[0].get(name, 0.0) for name in names],
             [sides[1].get(name, 0.0) for name in names],
-            (f"A: {name_of(pair.a)}", f"B: {name_of(pair.b)}"),
+            (f"A: {plotly_literal(name_of(pair.a))}", f"B: {plotly_literal(name_of(pair.b))}"),
             None,
         ),
         "compare.parting",
