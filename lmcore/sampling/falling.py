@@ -153,9 +153,13 @@ class Falling:
 
         Not certain where that is more than are at hand and yet not all.
         """
-        first, count = self.first if first is None else first, torch.minimum(count, self.count)
-        unknown = (first + count > self.width) & (count < self.count)
-        return replace(self, first=first, count=count.clamp_min(1), certain=self.certain & ~unknown)
+        begin, count = self.first if first is None else first, torch.minimum(count, self.count).clamp_min(1)
+        unknown = (begin + count > self.width) & (count < self.count)
+        end = int((begin + count).max())  # nobody asks for what lies behind all survivors
+        kept = replace(self, logits=self.logits[:, :end], first=begin, count=count, certain=self.certain & ~unknown)
+        if first is None and "weights" in vars(self):  # the same numbers, which cost most to make
+            vars(kept).update(below_max=self.below_max[:, :end], weights=self.weights[:, :end].where(kept.alive, 0.0))
+        return kept
 
     def keep_at_least(self, values: Tensor, cutoff: Tensor, guard: Tensor | None = None) -> Falling:
         """Those of at least a value; where none is, the largest with its equals.

@@ -255,6 +255,7 @@ def _first(logits: Tensor, n: int) -> Tensor:
     """Positions of the n largest of `[V]`, falling, equal ones by position; a sort of few in place of one of all."""
     positions = torch.arange(len(logits))
     if n < len(logits):
-        least = float(np.partition(logits.numpy(), len(logits) - n)[len(logits) - n])
-        positions = (logits >= least).nonzero().squeeze(1)
+        rounded = logits.numpy().astype(np.float32)  # of half the bytes, and in the same order but for new ties
+        least = np.partition(rounded, len(rounded) - n)[len(rounded) - n]
+        positions = torch.from_numpy(np.flatnonzero(rounded >= least))
     return positions[torch.sort(logits[positions], descending=True, stable=True).indices[:n]]
