@@ -154,7 +154,7 @@ class Falling:
         Not certain where that is more than are at hand and yet not all.
         """
         begin, count = self.first if first is None else first, torch.minimum(count, self.count).clamp_min(1)
-        unknown = (begin + count > self.width) & (count < self.count)
+        unknown = (begin + count >= self.width) & (count < self.count)  # the next one tells of ties
         end = int((begin + count).max())  # nobody asks for what lies behind all survivors
         kept = replace(self, logits=self.logits[:, :end], first=begin, count=count, certain=self.certain & ~unknown)
         if first is None and "weights" in vars(self):  # the same numbers, which cost most to make

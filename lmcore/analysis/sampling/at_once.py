@@ -128,7 +128,9 @@ def at_once(text: TextLogits, settings: SamplingSettings, width: int = WIDTH) ->
     measured = Measured.nothing(len(text))
     tolerance = settings.rules.boundary_ulps * torch.finfo(text.logits.dtype).eps
     vocab_size = text.logits.shape[1]
-    for seen in (*(n for n in (width, _MIDDLE) if n < vocab_size), vocab_size):
+    # To edit a position again costs as much as the chain there: then one look has to do.
+    looks = [4 * width] if edits else [width, _MIDDLE, vocab_size]
+    for seen in sorted({min(look, vocab_size) for look in looks}):
         left = (~measured.certain).nonzero().squeeze(1)
         for start in _edited(text, left, settings, edits, seen) if edits else _plain(text, left, seen):
             tokens = start.falling(vocab_size, tolerance)
@@ -207,27 +209,28 @@ def _plain(text: TextLogits, left: Tensor, width: int) -> Iterator[_Start]:
 def _edited(
     text: TextLogits, left: Tensor, settings: SamplingSettings, edits: Sequence[Stage], width: int
 ) -> Iterator[_Start]:
-    """Run the first stages at positions; at all positions, what they left of the largest logits is kept."""
+    """Run the first stages at positions, and keep what they left of the largest logits for the next settings."""
     fields = {field.name for stage in edits for field in stage.fields}
     values = [(name, value) for name, value in settings.values if name in fields]
     only = SamplingSettings(values=values, order=settings.order, rules=settings.rules, engine=settings.engine)
     kept = text.edited.get((only, width))
-    if kept is not None and len(left) == len(text):
+    if kept is not None:
         yield from kept
         return
     made = []
     for places in _blocks(left, text.logits.shape[1]):
         made.append(_edit(text, places, only, width))
         yield made[-1]
-    if len(left) == len(text) and width < text.logits.shape[1]:
-        text.edited.clear()
-        text.edited[only, width] = made
+    text.edited.clear()
+    text.edited[only, width] = made
 
 
 def _edit(text: TextLogits, places: Tensor, only: SamplingSettings, width: int) -> _Start:
+    rows, ids_of_text = text.logits, text.ids  # not the text itself: it keeps what is made here
+
     def edit(row: int) -> Candidates:
         place = int(places[row])
-        return reshape(text.logits[place], only, History(prompt=text.ids[: place + 1])).final
+        return reshape(rows[place], only, History(prompt=ids_of_text[: place + 1])).final
 
     size, n = text.logits.shape[1], len(places)
     largest = torch.full((n, width), -math.inf, dtype=torch.float64)
