@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,7 +16,10 @@ __all__ = ["Vocabularies", "aligned", "first_difference", "same_vocabulary"]
 Vocabularies = tuple[np.ndarray, np.ndarray]
 """For each token of A and of B a number, the same for the same bytes; -1 where the other side has no such token."""
 
-_tokens_of: weakref.WeakKeyDictionary[Tokenizer, tuple[tuple[bytes, bool], ...]] = weakref.WeakKeyDictionary()
+_Tokens: TypeAlias = tuple[tuple[bytes, bool], ...]
+_tokens_of: weakref.WeakKeyDictionary[Tokenizer, _Tokens] = weakref.WeakKeyDictionary()
+_shared_by: weakref.WeakKeyDictionary[Tokenizer, weakref.WeakKeyDictionary[Tokenizer, Vocabularies]]
+_shared_by = weakref.WeakKeyDictionary()
 
 
 def aligned(a: Sequence[bytes], b: Sequence[bytes]) -> list[tuple[int, int]]:
@@ -62,14 +66,20 @@ def vocabularies(a: Tokenizer, b: Tokenizer) -> Vocabularies:
 
     Tokens of the same bytes on one side, as a letter and the byte it is stored as, have one number.
     """
-    left, right = _tokens(a), _tokens(b)
+    known = _shared_by.setdefault(a, weakref.WeakKeyDictionary())
+    if b not in known:
+        known[b] = _numbered(_tokens(a), _tokens(b))
+    return known[b]
+
+
+def _numbered(left: _Tokens, right: _Tokens) -> Vocabularies:
     in_both = set(left) & set(right)
     numbers = {token: number for number, token in enumerate(sorted(in_both))}
     found = [np.array([numbers.get(token, -1) for token in side], np.int64) for side in (left, right)]
     return found[0], found[1]
 
 
-def _tokens(tokenizer: Tokenizer) -> tuple[tuple[bytes, bool], ...]:
+def _tokens(tokenizer: Tokenizer) -> _Tokens:
     if tokenizer not in _tokens_of:
         control = set(tokenizer.special_tokens.values())
         found = tuple((tokenizer.token_bytes(i), i in control) for i in range(tokenizer.vocab_size))

@@ -178,7 +178,7 @@ class Comparison:
         """
         i, j = self.places[index]
         if self.a.tokenizer is not None and self.b.tokenizer is not None and not self.same_vocabulary:
-            sides = [self._by_bytes(self.a, i), self._by_bytes(self.b, j)]
+            sides = self._by_bytes(i, j, n)
         else:
             (left,), (right,) = self._both_told([i], [j])
             sides = [
@@ -275,14 +275,19 @@ class Comparison:
         return run.places_after(self._prompt) if isinstance(run, Told) else run.places
 
     def _tells(self, run: Run, place: int) -> bool:
-        return isinstance(run, LocalRun) or place in self._places_of(run)
+        if isinstance(run, LocalRun):
+            return True
+        other = self.b if run is self.a else self.a
+        places = self._places_of(run)
+        return place in places and bool(self._by_id(places[place], other))
 
     def token(self, run: Run, token_id: int) -> bytes:
         """Return what a token of `divergence` is on one side, by its id there."""
         tokenizer = run.tokenizer or next((each.tokenizer for each in (self.a, self.b) if each.tokenizer), None)
         if token_id < 0:
             return next(name for name, number in self._names.items() if number == token_id).encode()
-        return tokenizer.token_bytes(token_id) if tokenizer is not None else str(token_id).encode()
+        is_known = tokenizer is not None and token_id < tokenizer.vocab_size
+        return tokenizer.token_bytes(token_id) if tokenizer is not None and is_known else f"⟨{token_id}⟩".encode()
 
     @cached_property
     def _names(self) -> dict[str, int]:
@@ -302,15 +307,25 @@ class Comparison:
             sides[1].append(b)
         return sides
 
-    def _by_bytes(self, run: Run, place: int) -> dict[bytes, float]:
-        """Return the probability of every token, those of the same bytes together."""
-        logits = self._logits_a if run is self.a else self._logits_b
-        assert logits is not None and run.tokenizer is not None
-        found: dict[bytes, float] = {}
-        for token_id, prob in enumerate(torch.softmax(logits[place].double(), -1).tolist()):
-            token = run.tokenizer.token_bytes(token_id)
-            found[token] = found.get(token, 0.0) + prob
-        return found
+    def _by_bytes(self, i: int, j: int, n: int) -> list[dict[bytes, float]]:
+        """Return the n most probable tokens of both sides, each with its probability on each side that has it; those of
+        the same bytes together."""
+        assert self.a.tokenizer is not None and self.b.tokenizer is not None
+        logits_a, logits_b = self._logits_a, self._logits_b
+        assert logits_a is not None and logits_b is not None
+        groups = vocabularies(self.a.tokenizer, self.b.tokenizer)
+        probs = [torch.softmax(row.double(), -1).numpy() for row in (logits_a[i], logits_b[j])]
+        by_group = [np.bincount(g[g >= 0], p[g >= 0], minlength=1) for g, p in zip(groups, probs, strict=True)]
+        sides: list[dict[bytes, float]] = [{}, {}]
+        for side, tokenizer in enumerate((self.a.tokenizer, self.b.tokenizer)):
+            for token_id in np.argsort(-probs[side], kind="stable")[:n].tolist():
+                token, group = tokenizer.token_bytes(token_id), groups[side][token_id]
+                if group < 0:
+                    sides[side][token] = float(probs[side][token_id])
+                else:
+                    for other in (0, 1):
+                        sides[other][token] = float(by_group[other][group])
+        return sides
 
     def _told_at(self, run: Run, place: int, other: Run) -> dict[int, float]:
         if not isinstance(run, LocalRun):

@@ -174,7 +174,7 @@ def draw(a: Run, b: Run, came_a: tuple[Drawn, ...], came_b: tuple[Drawn, ...]) -
             return Finding("draw", True, Note(SEED_IDLE, **told))
         return Finding("draw", False, Note(SEEDS, **told), place)
     if not came_a or not came_b:
-        return Finding("draw", True if seeds[0] is not None else None, Note(SAME_SEED if seeds[0] else NO_DRAW))
+        return Finding("draw", True if seeds[0] is not None else None, Note(NO_DRAW if seeds[0] is None else SAME_SEED))
     if place is None:
         return Finding("draw", True, Note(SAME_DRAWS, n=len(came_a)))
     values = {"a": _came(came_a, place), "b": _came(came_b, place)}

@@ -115,6 +115,12 @@ def test_another_vocabulary_is_compared_where_both_have_a_border() -> None:
     for i, j in found.places:
         assert b"".join(found.a.tokens[: i + 1]) == b"".join(found.b.tokens[: j + 1])
     assert (found.divergence.covered_a < 1).all() and np.isfinite(found.kl.a_b).all()
+    i, j = found.places[-1]
+    for row in found.beside(len(found.places) - 1):
+        for run, place, prob in ((found.a, i, row.a), (found.b, j, row.b)):
+            ids = [t for t in range(run.tokenizer.vocab_size) if run.tokenizer.token_bytes(t) == row.token]
+            assert (prob is None) == (not ids)
+            assert prob is None or prob == pytest.approx(softmax(run.logits[place].numpy())[ids].sum())
 
 
 def test_the_comparison_is_that_of_the_logits() -> None:
