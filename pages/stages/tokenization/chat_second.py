@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore import Encoding, LanguageModel, chat
+from lmcore.engines.errors import EngineError
 from lmcore.loading.vocabulary_files import BUILTIN, BYTES, CHARACTERS, SCORED, available_vocabularies, load_chat
 from lmcore.tokenizer import Tokenizer
 from pages.common import conversation, engines, page, widgets
@@ -112,7 +113,20 @@ def _of_engine(lm: LanguageModel, name: str, now: Conversation) -> Second | None
     if engine is None:
         return None
     options = now.options()
-    found = engines.ask(engine, ("chat", now.text), lambda: engine.rendered(now.messages, **options))
+
+    def ask() -> chat.Elsewhere | EngineError | None:
+        try:
+            return engine.rendered(now.messages, **options)
+        except EngineError as error:
+            if error.kind not in ("refused", "failing"):
+                raise
+            return error  # of this conversation, which is no reason to show nothing else
+
+    found = engines.ask(engine, ("chat", now.text), ask)
+    if isinstance(found, EngineError):
+        st.caption(_("{name} does not tell what it makes of this conversation:").format(name=markdown_literal(name)))
+        st.text(readable(found.detail or str(found)))
+        return None
     if found is None:
         st.caption(
             _("{name} has no endpoint that tells what it makes of a conversation.").format(name=markdown_literal(name))
