@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from lmcore.sampling import Candidates, Falling, History, SamplingSettings, Stage, registry, reshape
 
@@ -27,6 +28,7 @@ __all__ = ["Measured", "WholeRows", "at_once", "in_falling_order"]
 WIDTH = 1024
 _MIDDLE = 8192  # looked at where WIDTH are too few, and before all V
 _BLOCK = 1 << 19  # numbers that are gone through together: few enough to stay in a processor's cache
+_ROWS = 8  # of all V logits, summed together
 _TEMPERATURES = 8  # whose sums over the vocabulary are kept
 
 
@@ -95,11 +97,15 @@ class WholeRows:
                 self._kept.pop(old, None)
         else:
             found = untold
-        for at in (where & found[0, self._places].isnan()).nonzero().squeeze(1).tolist():
-            place = int(self._places[at])
-            below = (self._whole(place).double() - self._largest[place]).div_(temperature[at])
+        asked = (where & found[0, self._places].isnan()).nonzero().squeeze(1)
+        # A few rows at a time: on a busy machine each operation that torch shares among threads waits for all of them.
+        for some in asked.split(_ROWS) if len(asked) else ():
+            places = self._places[some]
+            rows = pad_sequence([self._whole(place) for place in places.tolist()], True, -math.inf)
+            below = rows.double().sub_(self._largest[places, None]).div_(temperature[some, None])
             weights = below.exp()
-            found[0, place], found[1, place] = weights.sum(), weights.dot(below.clamp_min_(-1e6))
+            found[0, places] = weights.sum(1)
+            found[1, places] = (weights * below.clamp_min_(-1e6)).sum(1)
         return found[0, self._places], found[1, self._places]
 
     def spread(self, correction: int) -> Tensor:
