@@ -33,7 +33,7 @@ def show(lm: LanguageModel) -> None:
         del st.session_state[_READING]
         reading = None
     if reading is None and texts.are_examples():
-        reading = _start(lm, lines)  # three short texts: a first picture costs nobody a press
+        reading = _read(lm, lines)  # three short texts: a first picture costs nobody a press
     with buttons:
         if reading is not None and reading.running:
             st.button(_("Stop"), key="several.stop", on_click=reading.stop, width="stretch")
@@ -55,7 +55,11 @@ def show(lm: LanguageModel) -> None:
     page.snippet(_snippet(lm, lines))
 
 
-def _start(lm: LanguageModel, lines: list[Line]) -> Worker[ScoredText]:
+def _start(lm: LanguageModel, lines: list[Line]) -> None:
+    _read(lm, lines)
+
+
+def _read(lm: LanguageModel, lines: list[Line]) -> Worker[ScoredText]:
     reading = Worker(each_of(lambda: score_texts(lm, lines), session.forward_lock()), total=len(lines))
     reading.join(0.5)  # a few short texts are done before anyone would read a progress bar
     st.session_state[_READING] = ((lm.name, tuple(lines)), reading)

@@ -126,7 +126,7 @@ def _watch(run: LengthRun, width: int, trained: int, logarithmic: bool, was_aliv
     page.failure(run.error)
     losses, excess = _curves(run, width)
     grammar = _("the grammar itself")
-    titles: dict[str, str] = {**encoding_titles(), GRAMMAR: grammar}
+    titles = {str(name): title for name, title in encoding_titles().items()} | {GRAMMAR: grammar}
     common: dict[str, Any] = {
         "colours": {titles[encoding]: colour for encoding, colour in figures.COLOURS.items()},
         "length": LENGTH,
