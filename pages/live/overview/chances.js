@@ -16,6 +16,11 @@ export class Chances {
     list.onkeydown = (event) => this.pressed(event);
   }
 
+  focus(place) {
+    this.rows.forEach((row, rank) => (row.tabIndex = rank === place ? 0 : -1));
+    this.rows[place].focus({ preventScroll: true });
+  }
+
   press(row) {
     if (row) this.choose(this.ranked.ids[row.rank]);
   }
@@ -25,9 +30,7 @@ export class Chances {
     if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
     const step = { ArrowUp: -1, ArrowDown: 1, Home: -this.rows.length, End: this.rows.length }[event.key];
     if (step !== undefined) {
-      const next = this.rows[Math.min(Math.max(at + step, 0), this.rows.length - 1)];
-      for (const row of this.rows) row.tabIndex = row === next ? 0 : -1;
-      next.focus({ preventScroll: true });
+      this.focus(Math.min(Math.max(at + step, 0), this.rows.length - 1));
     } else if (event.key === "Enter" || event.key === " ") this.press(this.rows[at]);
     else return;
     event.preventDefault();
@@ -38,8 +41,10 @@ export class Chances {
   build({ ranked, labels, texts }, n) {
     Object.assign(this, { ranked, labels, texts });
     this.list.setAttribute("aria-label", labels.bars);
+    const focused = this.rows.indexOf(this.list.getRootNode().activeElement);
     this.rows = Array.from({ length: Math.min(n, ranked.size) }, (_, rank) => this.makeRow(rank));
     this.list.replaceChildren(...this.rows);
+    if (focused >= 0) this.focus(Math.min(focused, this.rows.length - 1));
     this.scale = null;
   }
 

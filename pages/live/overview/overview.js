@@ -228,8 +228,8 @@ class Overview {
     const room = this.chances.list.clientHeight;
     const bar = 1.7 * parseFloat(getComputedStyle(this.chances.list).fontSize);
     const n = stacked ? 10 : Math.max(Math.floor(room / bar), 3);
-    if (this.built !== this.ranked || this.builtBars !== n || this.chances.labels !== labels) {
-      [this.built, this.builtBars] = [this.ranked, n];
+    if (this.built !== this.ranked || this.builtBars !== n || this.barLabels !== this.builtLabels) {
+      [this.built, this.builtBars, this.barLabels] = [this.ranked, n, this.builtLabels];
       this.chances.build({ ranked: this.ranked, labels, texts: this.texts }, n);
     }
     this.reshape();
