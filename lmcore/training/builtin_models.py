@@ -32,7 +32,7 @@ SEED = 20_26
 BATCH_SIZE = 16
 WINDOW = 128
 THREADS = 1
-STEPS, STEPS_OF_EXPERTS = 3000, 700
+STEPS = 3000
 SNAPSHOT_STEPS = (0, 10, 30, 60, 100, 150, 250, 400, 700, 1200, 2000, 3000)
 
 
@@ -48,8 +48,7 @@ def main() -> None:
         parser.error(f"{unknown[0]!r} is not a built-in model; choose from {', '.join(builtin.names())}.")
     arguments.output.mkdir(parents=True, exist_ok=True)
     for name in arguments.names or builtin.names():
-        usual = STEPS if builtin.configs()[name].n_experts is None else STEPS_OF_EXPERTS
-        make(name, arguments.steps or usual, arguments.output)
+        make(name, arguments.steps or STEPS, arguments.output)
 
 
 def make(name: str, steps: int, folder: Path) -> None:

@@ -90,6 +90,7 @@ def _routing(trace: Trace, lm: LanguageModel, layer: int, position: int, labels:
         ),
         "expert-routing",
         _("Heat map: a row for each expert, a column for each token; filled where the token goes to the expert."),
+        chooses=lambda cell: {"position": cell.column, "expert": cell.row},
     )
 
 
@@ -104,6 +105,7 @@ def _loads(trace: Trace, lm: LanguageModel, layer: int) -> None:
         figures.loads(shares.numpy(), layer, (_("Block"), _("Expert"), _("Share of the choices"))),
         "expert-loads",
         _("Heat map: a row for each block, a column for each expert; its share of all choices in this text."),
+        chooses=lambda cell: {"layer": cell.row, "expert": cell.column},
     )
 
 
