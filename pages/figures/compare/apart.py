@@ -32,7 +32,7 @@ def along_the_text(
     places = np.arange(len(tokens))
     names = [plotly_literal(token) for token in tokens]
     hover = "%{customdata}<br><b>%{y:.4g}</b> bits<extra></extra>"
-    figure = theme.base_figure(320)
+    figure = theme.base_figure(260)
     figure.add_scatter(
         x=places,
         y=values,

@@ -20,7 +20,7 @@ from pages.stages.compare import words
 from pages.stages.compare.sides import MOST_TOKENS, Pair, choose, name_of
 from pages.stages.sampling import knobs
 
-N_BARS = 6
+N_BARS = 5
 _OPENS = {
     **{"text": "tokenization", "ids": "tokenization", "logits": "logits"},
     **{"settings": "sampling", "draw": "generation"},

@@ -67,9 +67,7 @@ def choose() -> Pair:
     seed = min(max(link.remember("seed", 0, int), 0), _SEED)
     a = _side_a(seed)
     st.caption(
-        _("**A** is what this explorer shows: the model, the prompt and the sampler. Here it is {name}.").format(
-            name=markdown_literal(name_of(a))
-        )
+        _("**A**: {name}, with the prompt and the sampler of this explorer.").format(name=markdown_literal(name_of(a)))
     )
     b = _side_b(a, seed)
     short = [_shortened(side) for side in (a, b)]
@@ -108,9 +106,12 @@ def _side_b(a: Side | Served, seed: int) -> AnySide:
         engine = engines.find(name)
         assert engine is not None
         text = _other_text() if reading == "other" else _text_of(a)
-        return Served(engine=engine, text=text, settings=_sampler(a, None, seed))
+        with st.popover(_("How B draws"), key="compare.draws", width="stretch"):
+            return Served(engine=engine, text=text, settings=_sampler(a, None, seed))
     lm = _second_model(a, name)
-    return replace(_reads(a, lm, reading), settings=_sampler(a, lm, seed), stop_ids=lm.end_tokens)
+    side = _reads(a, lm, reading)
+    with st.popover(_("How B draws"), key="compare.draws", width="stretch"):
+        return replace(side, settings=_sampler(a, lm, seed), stop_ids=lm.end_tokens)
 
 
 def _names() -> list[str]:
