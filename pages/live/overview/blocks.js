@@ -6,7 +6,7 @@ import { fmtPercent, isNew, quoted } from "./numbers.js";
 const LEAST = 0.01; // weights below are not drawn
 const LABEL = 15; // pixels a label of the lens takes, standing upright
 const CHOSEN = 96; // and that of the chosen block, which lies across its neighbours
-const LYING = 46; // and lying
+const LYING = 36; // and lying
 
 export class Blocks {
   // choose({layer}) or ({head}): the reader follows another one; say(text or null).

@@ -42,7 +42,7 @@ def before(settings: TrialSettings, reading: Reading) -> None:
     except ValueError:
         return  # Start says what is wrong with the text
     ends = [0, settings.steps]
-    bounds = {_("every token equally likely: ln V"): (ends, [math.log(vocab_size)] * 2)}
+    bounds = {_("uniform: ln V"): (ends, [math.log(vocab_size)] * 2)}
     if reading.own is None:
         bounds[_("the grammar itself")] = (ends, [least_loss()] * 2)
     st.vega_lite_chart(
