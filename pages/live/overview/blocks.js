@@ -111,7 +111,7 @@ export class Blocks {
       node.style.setProperty("--hue", followed.hue);
       made.push(node);
       if (wide > 26) {
-        const number = svgElement("text", { class: "number", x: left + wide / 2, y: 11, "text-anchor": "middle" });
+        const number = svgElement("text", { class: "number", x: left + wide / 2, y: "1.15em", "text-anchor": "middle" });
         number.textContent = layer;
         made.push(number);
       }
