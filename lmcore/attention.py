@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lmcore.config import ModelConfig
-from lmcore.kv_cache import LayerCache
+from lmcore.kv_cache import LayerCache, through_int8
 from lmcore.linear import Linear
 from lmcore.norm import make_head_norm
 from lmcore.position import Rotation
@@ -17,6 +17,7 @@ from lmcore.trace import SILENT, Recorder
 
 _QUERIES = ("head", "position", "d_head")
 _KEYS = ("kv_head", "position", "d_head")
+_KEPT = ("kv_head", "key", "d_head")
 _SQUARE = ("head", "query", "key")
 
 
@@ -59,6 +60,7 @@ class Attention(nn.Module):
         self.out = Linear(self.n_heads * self.d_head, config.d_model, bias=config.attention_out_bias)
         self.scale = config.score_scale
         self.softcap = config.attention_softcap
+        self.int8_cache = config.int8_cache
 
     def forward(
         self, x: Tensor, context: AttentionContext, cache: LayerCache | None = None, trace: Recorder = SILENT
@@ -75,6 +77,10 @@ class Attention(nn.Module):
             k = trace.record("k_rotated", context.rotation(k), _KEYS)
         if cache is not None:
             k, v = cache.extend(context.start, k, v)  # [..., G, K, d_head]
+        elif self.int8_cache:
+            k, v = through_int8(k), through_int8(v)  # as a cache would give them back
+        if self.int8_cache:
+            k, v = trace.record("k_kept", k, _KEPT), trace.record("v_kept", v, _KEPT)
 
         products = grouped_product(q, k.transpose(-1, -2))  # [..., H, S, K]
         scores = scaled_scores(products, self.scale, self.softcap, context.score_bias)

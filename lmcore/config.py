@@ -51,6 +51,7 @@ _SWITCHES = (
     "parallel_residual",
     "attention_sinks",
     "router_bias",
+    "int8_cache",
 )
 
 
@@ -149,6 +150,9 @@ class ModelConfig:
     With `n_experts`, each block has so many MLPs of width d_mlp and a router that sends each token to `n_experts_used`
     of them; their weights are a softmax over the router's logits of the chosen, or over those of all experts.
 
+    With `int8_cache`, attention reads keys and values as a KV cache of 8-bit numbers keeps them (`kv_cache.py`), with
+    a cache and without one.
+
     Raises:
         ValueError: for a field out of its range, naming the field and the value.
 
@@ -205,6 +209,7 @@ class ModelConfig:
     mlp_bias: bool = False
     head_bias: bool = False
     init_std: float = 0.02
+    int8_cache: bool = False
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "d_model", "n_layers", "n_heads", "context_length"):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from lmcore.config import ModelConfig
+from lmcore.quantisation import KINDS
 from lmcore.trace import Trace
 
 _FIRST_ROOM = 16  # tokens
@@ -64,6 +65,49 @@ class LayerCache:
             self._buffer[..., :start, :] = held[..., :start, :]
 
 
+class Int8LayerCache(LayerCache):
+    """Keys and values of one block in 8 bits: each vector of a head has its own scale, max |x| / 127, in float32."""
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self._codes, self._scales = LayerCache(capacity), LayerCache(capacity)
+
+    def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Write k and v as 8-bit numbers, and return what all up to there are read back as."""
+        (k_codes, k_scales), (v_codes, v_scales) = _in_int8(k), _in_int8(v)
+        k_codes, v_codes = self._codes.extend(start, k_codes, v_codes)
+        k_scales, v_scales = self._scales.extend(start, k_scales, v_scales)
+        return k_codes * k_scales, v_codes * v_scales
+
+    def select(self, rows: Sequence[int]) -> Int8LayerCache:
+        """Return a new cache of copies of some rows of the batch; a single sequence is a batch of one."""
+        selected = Int8LayerCache(self._capacity)
+        selected._codes, selected._scales = self._codes.select(rows), self._scales.select(rows)
+        return selected
+
+    @property
+    def reserved_nbytes(self) -> int:
+        """Bytes of the buffers."""
+        return self._codes.reserved_nbytes + self._scales.reserved_nbytes
+
+    @property
+    def nbytes_per_token(self) -> int:
+        """Bytes of them that one token takes."""
+        return self._codes.nbytes_per_token + self._scales.nbytes_per_token
+
+
+def _in_int8(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return codes int8 and scales [..., 1] in the dtype of x [..., d_head]."""
+    blocks = KINDS["int8"].blocks_of(x)
+    return blocks.codes.view(x.shape), blocks.scale.view(*x.shape[:-1], 1).to(x.dtype)
+
+
+def through_int8(x: Tensor) -> Tensor:
+    """Return keys or values [..., d_head] as a cache of 8-bit numbers gives them back."""
+    codes, scales = _in_int8(x)
+    return codes * scales
+
+
 class KVCache:
     """The cache of a whole model for one sequence, or for a batch of sequences of equal length.
 
@@ -82,7 +126,8 @@ class KVCache:
         if self.capacity < 1:
             raise ValueError(f"capacity must be at least 1 token, got {capacity}.")
         self.length = 0
-        self._layers = [LayerCache(self.capacity) for _ in range(config.n_layers)]
+        layer_cache = Int8LayerCache if config.int8_cache else LayerCache
+        self._layers = [layer_cache(self.capacity) for _ in range(config.n_layers)]
 
     @classmethod
     def of_pass(cls, config: ModelConfig, trace: Trace) -> KVCache:

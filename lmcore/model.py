@@ -16,6 +16,7 @@ Words. Every intermediate has one name, the same in code, on screen and in tests
     blocks.i.attn.k_normed          kv_head, position, d_head
     blocks.i.attn.q_rotated         head, position, d_head      after RoPE
     blocks.i.attn.k_rotated         kv_head, position, d_head
+    blocks.i.attn.k_kept, .v_kept   kv_head, key, d_head        with int8_cache, as the cache gives them back
     blocks.i.attn.scores            head, query, key            q·k / sqrt(d_head) (+ position_bias)
     blocks.i.attn.visible           query, key                  bool, whether the query sees the key
     blocks.i.attn.masked_scores     head, query, key            -inf where the key is not visible

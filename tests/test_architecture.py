@@ -13,7 +13,19 @@ ROOT = Path(__file__).parent.parent
 
 # The floors of lmcore from the ground up: a part may import those below it, and every part stands on one.
 FLOORS = [
-    {"config", "scores", "distribution", "tokenizer", "worker", "cores", "memory", "linear", "model_card", "moved"},
+    {
+        "config",
+        "scores",
+        "distribution",
+        "tokenizer",
+        "worker",
+        "cores",
+        "memory",
+        "linear",
+        "model_card",
+        "moved",
+        "quantisation",
+    },
     {"derived"},
     {"trace"},
     {"sampling", "corpus", "chat", "norm", "embedding", "position", "kv_cache", "parameters"},
@@ -28,6 +40,7 @@ FLOORS = [
     {"analysis"},
     {"compare"},
     {"training"},
+    {"quantise"},
 ]
 PURE = {"distribution", "sampling"}
 

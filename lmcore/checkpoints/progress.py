@@ -14,6 +14,7 @@ class Doing(StrEnum):
     DOWNLOADING = "downloading"
     READING_TOKENIZER = "reading the tokenizer"
     READING_WEIGHTS = "reading the weights"
+    ROUNDING_WEIGHTS = "quantising the weights"
     KEEPING_COPY = "keeping a converted copy for the next start"
 
 

@@ -42,6 +42,19 @@ class Truth:
                 return None
         return place.distribution()
 
+    def distributions(self, ids: Sequence[int]) -> np.ndarray | None:
+        """The distributions after every prefix of `ids`, [len(ids), vocab_size]: after the first token, the second ...
+
+        None where the small world never says `ids`.
+        """
+        place = _Place(self._scenes)
+        found = np.empty((len(ids), self._scenes.vocab_size))
+        for i, token_id in enumerate(ids):
+            if place.push(int(token_id)) == 0.0:
+                return None
+            found[i] = place.distribution()
+        return found
+
     def log_prob(self, ids: Sequence[int]) -> np.ndarray:
         """How probable each token was, given those before it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +15,16 @@ from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.checkpoints.progress import Doing, LoadingCancelled, Progress, silent
 from lmcore.checkpoints.split_files import all_parts, gguf_of, split_stem
 from lmcore.language_model import LanguageModel
+from lmcore.loading.model_name import DTYPES, INT8_CACHE, WEIGHTS, model_name
+from lmcore.loading.quantised import quantised
+from lmcore.quantisation import KINDS, round_weights
 
-__all__ = ["DTYPES", "FOLDER_VARIABLE", "AvailableModel", "Doing", "LoadingCancelled", "Progress", "available", "load"]
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-"""The dtypes weights can have, by name."""
+__all__ = ["FOLDER_VARIABLE", "AvailableModel", "Doing", "LoadingCancelled", "Progress", "available", "load"]
 
 FOLDER_VARIABLE = "GLASS_BOX_LM_MODELS"
 """The environment variable that names a directory whose models `available` lists."""
+
+_WEIGHTS = ", ".join(f":{weights}" for weights in WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ def available() -> tuple[AvailableModel, ...]:
     return tuple(found)
 
 
+def built_in(name: str) -> bool:
+    """Whether a name is that of a built-in model, quantised or not."""
+    return model_name(name).bare in builtin.names()
+
+
 def load(
     name: str | os.PathLike[str] = builtin.DEFAULT, dtype: torch.dtype | None = None, progress: Progress = silent
 ) -> LanguageModel:
@@ -77,8 +85,9 @@ def load(
 
     Args:
         name: a name that `available` lists, the path of a folder in Hugging Face's layout or of a GGUF file, or
-            the id owner/model of one on the hub. ":bfloat16" after it is another way to say the dtype; the name of
-            a model whose weights are not in float32 ends with it.
+            the id owner/model of one on the hub. After it may stand what the weights are to be, ":bfloat16" or
+            ":q4_0" or another kind of `lmcore.quantisation.KINDS`, and ":kv8" for a KV cache of 8-bit numbers; the
+            name of the model that is returned ends with these.
         dtype: the dtype of the weights, torch.float32 (when neither says) or torch.bfloat16. The latter takes half
             the memory and, where memory bandwidth is the limit, half the time; the numbers are then good to two
             or three digits.
@@ -88,26 +97,23 @@ def load(
     Raises:
         ValueError: for a name that is not known, or a file that is missing or broken, naming file and field.
     """
-    bare, named = split_dtype(os.fspath(name))
-    dtype = dtype or named or torch.float32
+    given = model_name(os.fspath(name))
+    if model_name(given.bare).bare != given.bare:
+        raise ValueError(f"the name {os.fspath(name)!r} says twice what the weights are; give one of {_WEIGHTS}.")
+    dtype = dtype or given.dtype or torch.float32
     if dtype not in DTYPES.values():
         raise ValueError(f"dtype must be torch.float32 or torch.bfloat16, got {dtype}.")
-    if named not in (None, dtype):
+    if given.dtype not in (None, dtype):
         raise ValueError(f"dtype = {dtype} contradicts the name {os.fspath(name)!r}; give one of them.")
-    lm = _load(bare, dtype, progress)
-    if dtype != torch.float32:
-        lm.name += f":{str(dtype).removeprefix('torch.')}"
+    lm = _load(given.bare, dtype, progress)
+    weights = given.weights or str(dtype).removeprefix("torch.")
+    given = replace(given, bare=lm.name, weights=weights)
+    if given.weights in KINDS:
+        round_weights(lm.model, KINDS[given.weights], functools.partial(progress, Doing.ROUNDING_WEIGHTS))
+    if given.int8_cache:
+        lm = quantised(lm, int8_cache=True)
+    lm.name = str(given)
     return lm
-
-
-def split_dtype(name: str) -> tuple[str, torch.dtype | None]:
-    """Return a model's name without the dtype that may end it, and the dtype.
-
-    >>> split_dtype("gemma-3-270m:bfloat16"), split_dtype("gemma-3-270m")
-    (('gemma-3-270m', torch.bfloat16), ('gemma-3-270m', None))
-    """
-    bare, _, last = name.rpartition(":")
-    return (bare, DTYPES[last]) if bare and last in DTYPES else (name, None)
 
 
 def _load(name: str, dtype: torch.dtype, progress: Progress) -> LanguageModel:
@@ -127,7 +133,8 @@ def _load(name: str, dtype: torch.dtype, progress: Progress) -> LanguageModel:
         f"no model is called {name!r}; choose one of {', '.join(model.name for model in available())}, or give the "
         "path of a model folder or a GGUF file that is there, or a hub id owner/model. A name from a server's folder "
         f"of models is known where the environment variable {FOLDER_VARIABLE} names that folder; here it is "
-        f"{repr(given) if given else 'not set'}."
+        f"{repr(given) if given else 'not set'}. After a name may stand one of {_WEIGHTS}, and "
+        f":{INT8_CACHE}."
     )
 
 

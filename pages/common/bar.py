@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import streamlit as st
-import torch
 
 from lmcore import LanguageModel
 from lmcore.distribution import softmax
-from lmcore.loading import AvailableModel, split_dtype
+from lmcore.loading import AvailableModel, model_name
+from lmcore.quantisation import KINDS, bits_per_weight
 from pages.common import conversation, engines, link, session
 from pages.common.escape import whole_characters
+from pages.common.models import n_bytes
 from pages.common.text import LANGUAGES, _, browser_language, markdown_literal, visible
 from pages.live.prompt import prompt_field
 
@@ -51,8 +52,8 @@ def prompt_bar() -> None:
     """Show the prompt, with examples to choose from, and the models, in one line."""
     _remember_prompt()
     known = session.available_models()
-    names = (*known, *engines.names())
-    _remember_one_of("model", names, names[0])
+    names = _with_variant((*known, *engines.names()), known)
+    _remember_one_of("model", names, names[0], lambda text: str(model_name(text)))
     text, models = st.columns([4, 1], vertical_alignment="center", wrap=False)
     with text:
         prompt_field(
@@ -82,6 +83,15 @@ def prompt_bar() -> None:
     given = link.replaced("model")
     if given is not None:
         st.text(_("There is no model named {given}; showing {name}.").format(given=given[:60], name=names[0]))
+
+
+def _with_variant(names: tuple[str, ...], known: Mapping[str, AvailableModel]) -> tuple[str, ...]:
+    """Return the names to choose from, and after its model the quantised one that is chosen, or asked for by a link."""
+    given = model_name(st.session_state.get("model") or link.text_given("model") or names[0])
+    if str(given) in names or given.bare not in known or not known[given.bare].installed:
+        return names
+    place = names.index(given.bare) + 1
+    return (*names[:place], str(given), *names[place:])
 
 
 def _remember_prompt() -> None:
@@ -133,7 +143,7 @@ def notes() -> None:
                 "predicts here means little."
             ).format(name=lm.name)
         )
-    if lm.model.head.weight.dtype != torch.float32 and 0 < len(encoding.ids) <= lm.config.context_length:
+    if not model_name(lm.name).plain and 0 < len(encoding.ids) <= lm.config.context_length:
         _say_rounding(encoding.ids)
 
 
@@ -144,13 +154,27 @@ def _is_outside(lm: LanguageModel, ids: list[int]) -> bool:
 
 def _say_rounding(ids: list[int]) -> None:
     lm = session.language_model()
-    full, _dtype = split_dtype(lm.name)
-    rounded, exact = softmax(session.logits()[-1]), softmax(session.logits(ids, full)[-1])
+    given = model_name(lm.name)
+    said = []
+    if given.weights == "bfloat16":
+        said.append(_("The weights are in bfloat16: half the memory, and numbers accurate to two or three digits."))
+    elif given.weights in KINDS:
+        said.append(
+            _("The weights are quantised as {kind} and read back: {bits} bits a weight in a file.").format(
+                kind=given.weights, bits=f"{bits_per_weight(lm.model, KINDS[given.weights]):.2f}"
+            )
+        )
+    if given.int8_cache:
+        said.append(_("The KV cache keeps 8-bit numbers."))
+    exact_bytes = 4 * sum(parameter.numel() for parameter in lm.model.parameters())
+    if n_bytes(lm) + exact_bytes > session.models_budget():  # one would drive the other out of memory at each run
+        st.caption(" ".join(said))
+        return
+    rounded, exact = softmax(session.logits()[-1]), softmax(session.logits(ids, given.bare)[-1])
     token = int((rounded - exact).abs().argmax())
-    st.caption(
+    said.append(
         _(
-            "The weights are in bfloat16: half the memory, and numbers accurate to two or three digits. After "
-            "this prompt, the probability that changes most is that of {token}: {rounded} here, {exact} in "
+            "After this prompt, the probability that changes most is that of {token}: {rounded} here, {exact} in "
             "float32."
         ).format(
             token=markdown_literal(visible(lm.tokenizer.token_bytes(token))),
@@ -158,9 +182,10 @@ def _say_rounding(ids: list[int]) -> None:
             exact=f"{exact[token]:.4f}",
         )
     )
+    st.caption(" ".join(said))
 
 
-def _remember_one_of(key: str, options: tuple[str, ...], default: str) -> None:
-    value = link.remember(key, default)
+def _remember_one_of(key: str, options: tuple[str, ...], default: str, parse: link.Parse = str) -> None:
+    value = link.remember(key, default, parse)
     if value not in options:
         link.replace(key, default, value)

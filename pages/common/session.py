@@ -26,7 +26,8 @@ from torch import Tensor
 import lmcore
 from lmcore import LanguageModel, Trace
 from lmcore.corpus import Truth
-from lmcore.loading import Doing, LoadingCancelled, Progress
+from lmcore.loading import Doing, LoadingCancelled, Progress, built_in
+from lmcore.loading import model_name as name_in_parts
 from lmcore.memory import SharedLimit
 from lmcore.tokenizer import Encoding, Tokenizer
 from pages.common import conversation, engines, link
@@ -139,7 +140,7 @@ def language_model(name: str | None = None) -> LanguageModel:
 
 
 def _wait_for(name: str) -> LanguageModel:
-    known = available_models().get(name)
+    known = available_models().get(name_in_parts(name).bare)
     if known is not None and not known.installed:
         _say_not_installed(known)
     if name in engines.names():
@@ -178,6 +179,7 @@ def doing(name: str, what: Doing | None) -> str:
         Doing.DOWNLOADING: _("{name}: downloading"),
         Doing.READING_TOKENIZER: _("{name}: reading the tokenizer"),
         Doing.READING_WEIGHTS: _("{name}: reading the weights"),
+        Doing.ROUNDING_WEIGHTS: _("{name}: quantising the weights"),
         Doing.KEEPING_COPY: _("{name}: saving a copy that loads faster next time"),
     }
     return sentences[what].format(name=_shown(name))
@@ -230,8 +232,8 @@ def trace(ids: Sequence[int] | None = None, name: str | None = None) -> Trace:
 
 
 def grammar(lm: LanguageModel) -> Truth | None:
-    """Return the small world's own distribution for a model that learned it, else None."""
-    if lm.name not in lmcore.builtin.names():
+    """Return the small world's own distribution for a model that learned it, quantised or not, else None."""
+    if not built_in(lm.name):
         return None
     # One tokenizer for all of them: the scenes are encoded once for each tokenizer object.
     return Truth(language_model(lmcore.builtin.DEFAULT).tokenizer)

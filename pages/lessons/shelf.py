@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmcore import LanguageModel
-from lmcore.loading import split_dtype
+from lmcore.loading import model_name
 from pages.common import session
 from pages.common.shared import shared
 from pages.common.text import _, language
@@ -89,7 +89,7 @@ def _model(name: str) -> LanguageModel:
 
 
 def _is_here(name: str) -> bool:
-    known = session.available_models().get(split_dtype(name)[0])
+    known = session.available_models().get(model_name(name).bare)
     return known is not None and known.installed
 
 

@@ -104,6 +104,23 @@ def test_what_bfloat16_changes_is_said(tmp_path, monkeypatch) -> None:
     assert f"{probs[moved_most]:.4f} here" in " ".join(caption.value for caption in app.caption)
 
 
+def test_a_quantised_model_comes_by_link_and_is_one_of_the_choices() -> None:
+    app = open_page(PAGES[0], prompt="Anna likes Tom", model="small-world:kv8:q4_0")
+    clean(app)
+    assert app.session_state["model"] == "small-world:q4_0:kv8"
+    choices = app.selectbox(key="model").options
+    assert choices.index("small-world:q4_0:kv8") == choices.index("small-world") + 1
+    lm, exact = lmcore.load("small-world:q4_0:kv8"), lmcore.load("small-world")
+    ids = lm.tokenizer.encode("Anna likes Tom").ids
+    probs = lm(ids)[-1].softmax(-1)
+    moved_most = (probs - exact(ids)[-1].softmax(-1)).abs().argmax()
+    said = " ".join(caption.value for caption in app.caption)
+    assert "quantised as q4_0 and read back: 4.53 bits a weight" in said and "The KV cache keeps 8-bit" in said
+    assert f"{probs[moved_most]:.4f} here" in said
+    app = open_page(PAGES[0], prompt="Anna likes Tom", model="small-world:q3_k")
+    assert app.session_state["model"] == "small-world"
+
+
 def test_a_model_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model = PACKAGED["gemma-3-270m"]
     for module, _path in model.parts:

@@ -64,10 +64,11 @@ def attention_of_query(trace: Trace, config: ModelConfig, block: int, head: int,
     """
     attn = f"blocks.{block}.attn"
     last = next(stage for stage in ("_rotated", "_normed", "") if f"{attn}.q{stage}" in trace)
-    queries, keys = trace[f"{attn}.q{last}"], trace[f"{attn}.k{last}"]
+    kept = f"{attn}.k_kept" in trace
+    queries, keys = trace[f"{attn}.q{last}"], trace[f"{attn}.k_kept" if kept else f"{attn}.k{last}"]
     kv_head = head // (len(queries) // len(keys))
     q, k = queries[head, position].double(), keys[kv_head].double()
-    v = trace[f"{attn}.v"][kv_head].double()
+    v = trace[f"{attn}.v_kept" if kept else f"{attn}.v"][kv_head].double()
     products = k @ q
     scaled = scaled_scores(products, config.score_scale, config.attention_softcap)
     bias = trace["position_bias"][head, position].double() if "position_bias" in trace else None

@@ -96,7 +96,9 @@ def _next_logits(lm: LanguageModel, ids: Sequence[int]) -> Tensor:
 def cache_bytes(lm: LanguageModel, length: int) -> int:
     """Return the bytes of keys and values for a text: 2 x n_layers x n_kv_heads x d_head x length x bytes of a number.
 
+    A cache of 8-bit numbers takes 1 byte for each, and keeps a scale for each vector beside them.
     Local layers are counted whole, as the cache here keeps them; `parameters.kv_cache_bytes` counts their window only.
     """
-    config = lm.config
-    return 2 * config.n_layers * config.n_kv_heads * config.d_head * length * lm.model.head.weight.dtype.itemsize
+    config, size = lm.config, lm.model.head.weight.dtype.itemsize
+    vector = config.d_head + size if config.int8_cache else config.d_head * size
+    return 2 * config.n_layers * config.n_kv_heads * vector * length

@@ -12,7 +12,8 @@ import streamlit as st
 import lmcore
 from lmcore import LanguageModel, SamplingSettings, chat
 from lmcore.compare import Comparison, Served, Side, Told, compare, told
-from lmcore.loading import split_dtype
+from lmcore.loading import model_name
+from lmcore.quantisation import KINDS
 from lmcore.requests import RequestError
 from lmcore.sampling import PRESETS
 from pages.common import conversation, engines, link, session, widgets
@@ -96,9 +97,13 @@ def _own_settings(lm: LanguageModel | None, seed: int) -> SamplingSettings:
 def _side_b(a: Side | Served, seed: int) -> AnySide:
     names = (*(name for name in _names()), *engines.names())
     own = session.model_name()
-    bare, dtype = split_dtype(own)
-    default = bare if dtype else f"{own}:bfloat16" if own not in engines.names() else names[0]
+    given = model_name(own)
+    default = names[0] if own in engines.names() else f"{own}:bfloat16" if given.plain else given.bare
     name = widgets.select("compare.model", _("Model of B"), tuple(dict.fromkeys((default, *names))), default)
+    if name not in engines.names() and model_name(name).plain:
+        weights = ("float32", *KINDS)
+        kind = widgets.select("compare.weights", _("Weights of B as"), weights, "float32")
+        name = name if kind == "float32" else f"{name}:{kind}"
     reading = _reading(a, name)
     if reading == "pasted":
         return _pasted()

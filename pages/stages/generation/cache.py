@@ -76,7 +76,7 @@ def _words(lm: LanguageModel, n_tokens: int) -> None:
             layers=config.n_layers,
             heads=config.n_kv_heads,
             d_head=config.d_head,
-            size=lm.model.head.weight.dtype.itemsize,
+            size=1 if config.int8_cache else lm.model.head.weight.dtype.itemsize,
             each=cache_bytes(lm, 1),
             n=n_tokens,
             some=_mib(cache_bytes(lm, n_tokens)),
@@ -85,6 +85,13 @@ def _words(lm: LanguageModel, n_tokens: int) -> None:
             weights=_mib(parameters.count(config).total * lm.model.head.weight.dtype.itemsize),
         )
     )
+    if config.int8_cache:
+        st.caption(
+            _(
+                "This cache keeps 8-bit numbers (kv8): each vector of {d_head} of them has a scale of {size} bytes "
+                "beside it, which is in the sum."
+            ).format(d_head=config.d_head, size=lm.model.head.weight.dtype.itemsize)
+        )
     if config.n_kv_heads < config.n_heads:
         st.caption(
             _(
