@@ -39,7 +39,7 @@ def main() -> None:
         share.show(panel.shared())
         document()
         record.publish()
-    page = st.navigation(listed := pages(), expanded=True)
+    page = st.navigation(listed := pages())
     name = _("Language model explorer")
     # With an entry of its own there is Streamlit's menu, and in it the choice of light or dark.
     st.set_page_config(page_title=f"{page.title.lstrip('0123456789 ')} · {name}", menu_items={"About": name})

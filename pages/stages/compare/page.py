@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pages.common import link, page, widgets
 from pages.common.text import _
-from pages.stages.compare import parts, positions, texts
+from pages.stages.compare import parts, positions, quantisation, texts
 
-VIEWS = {"positions": positions.show, "texts": texts.show, "parts": parts.show}
+VIEWS = {"positions": positions.show, "texts": texts.show, "parts": parts.show, "quantisation": quantisation.show}
 titles = {
     "positions": _("Where they part"),
     "texts": _("Texts"),
     "parts": _("Which part did it"),
+    "quantisation": _("Quantisation"),
 }
 
 
@@ -31,6 +32,11 @@ page.try_next(
         _("Another model of the small world, at the same place of the text."),
         "compare",
         {"model": "small-world", "compare.model": "small-world-untied"},
+    ),
+    page.Suggestion(
+        _("32 weights in 4 bits, and what that costs."),
+        "compare",
+        {"compare.view": "quantisation", "quantisation.look": "piece", "quantisation.kind": "q4_0"},
     ),
     page.Suggestion(_("The defaults of vLLM against plain sampling."), "compare", {"compare.sampler": "vllm"}),
 )

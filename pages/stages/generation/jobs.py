@@ -25,24 +25,37 @@ def find(name: str, question: Question) -> Worker[Any] | None:
     return st.session_state.get(_JOBS, {}).get((name, question))
 
 
-def start(name: str, question: Question, work: Callable[[], Iterator[Any]]) -> Worker[Any]:
-    """Begin to answer a question; work under the same name that is still running stops."""
+def start(name: str, question: Question, work: Callable[[], Iterator[Any]], own_lock: bool = False) -> Worker[Any]:
+    """Begin to answer a question; work under the same name that is still running stops.
+
+    The lock of forward passes is held while each item is computed, unless the work takes it by itself.
+    """
     jobs: dict[tuple[str, Question], Worker[Any]] = st.session_state.setdefault(_JOBS, {})
     for (other, _question), job in jobs.items():
         if other == name:
             job.stop()
     jobs.pop((name, question), None)
-    job = jobs[name, question] = Worker(each_of(work, session.forward_lock()), name="generation", keep=1)
+    job = jobs[name, question] = Worker(
+        each_of(work, None if own_lock else session.forward_lock()), name="generation", keep=1
+    )
     for old in list(jobs)[:-_MAX_JOBS]:
         jobs.pop(old).stop()
     return job
 
 
-def _begin(name: str, question: Question, work: Callable[[], Iterator[Any]]) -> None:
-    start(name, question, work)
+def _begin(name: str, question: Question, work: Callable[[], Iterator[Any]], own_lock: bool) -> None:
+    start(name, question, work, own_lock)
 
 
-def button(name: str, question: Question, label: str, work: Callable[[], Iterator[Any]], *, at_once: bool) -> None:
+def button(
+    name: str,
+    question: Question,
+    label: str,
+    work: Callable[[], Iterator[Any]],
+    *,
+    at_once: bool,
+    own_lock: bool = False,
+) -> None:
     """Show the button that begins the work, or stops it.
 
     Args:
@@ -51,10 +64,11 @@ def button(name: str, question: Question, label: str, work: Callable[[], Iterato
         label: what the button says.
         work: makes the iterator that does it.
         at_once: begin without being asked, for work that takes no time worth waiting for.
+        own_lock: the work takes the lock of forward passes by itself, where it needs it.
     """
     job = find(name, question)
     if job is None and at_once:
-        job = start(name, question, work)
+        job = start(name, question, work, own_lock)
         job.join(_AT_ONCE)
     if job is not None and job.running:
         st.button(_("Stop"), key=f"generation.{name}.stop", icon=":material/stop:", on_click=job.stop, width="stretch")
@@ -65,7 +79,7 @@ def button(name: str, question: Question, label: str, work: Callable[[], Iterato
         icon=":material/play_arrow:",
         type="secondary" if job is not None else "primary",
         on_click=_begin,
-        args=(name, question, work),
+        args=(name, question, work, own_lock),
         width="stretch",
     )
 
