@@ -51,9 +51,11 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     values = read_json(folder / "config.json")
     generation = folder / "generation_config.json"
     sampling = from_generation_config(read_json(generation)) if generation.is_file() else {}
+    licence, origin = _from_readme(folder / "README.md")
     card = ModelCard(
         title=str(values.get("_name_or_path") or ""),
-        **_from_readme(folder / "README.md"),
+        licence=licence,
+        source=origin,
         family=str(values["model_type"]),
         filename=files.filename,
         storage=files.storage(),
@@ -66,15 +68,15 @@ def load_folder(folder: Path, name: str, dtype: torch.dtype = torch.float32, sai
     return LanguageModel(name, model, tokenizer, _end_tokens(folder, config), card, chat_template)
 
 
-def _from_readme(path: Path) -> dict[str, str]:
-    """Return what the table at the head of a hub's README.md says of licence and source, as fields of the card."""
+def _from_readme(path: Path) -> tuple[str, str]:
+    """Return the licence and the source that the table at the head of a hub's README.md names, "" for neither."""
     try:
         head = _HEAD.match(read_text(path)) if path.is_file() else None
     except ValueError:  # nobody needs it
         head = None
     said = dict(_LINE.findall(head[1])) if head else {}
     licence, source = said.get("license_name") or said.get("license", ""), said.get("base_model", "")
-    return {"licence": licence.strip("'\"")[:_LONGEST], "source": source.strip("'\"")[:_LONGEST]}
+    return licence.strip("'\"")[:_LONGEST], source.strip("'\"")[:_LONGEST]
 
 
 def read_config(path: Path) -> tuple[ModelConfig, Family, dict[str, Any]]:
