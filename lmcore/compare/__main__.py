@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import lmcore
-from lmcore.compare.comparison import Comparison
+from lmcore.compare.comparison import Comparison, compare
 from lmcore.compare.parts import swaps
 from lmcore.compare.side import Side
 from lmcore.language_model import LanguageModel
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = sys.stdin.read() if str(given.text) == "-" else given.text.read_text(encoding="utf-8")
         models = load(given.a), load(given.b)
         sides = [_side(lm, text, given.control, given.tokens, given.new) for lm in models]
-        found = lmcore.compare(*sides)
+        found = compare(*sides)
         _print(found, given.worst)
         if given.parts:
             _print_parts(*models, found)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 import lmcore
-from lmcore.compare import Side
+from lmcore.compare import Side, compare
 
 TEXT = "The weather today is nice, and the children play in the garden behind the old house. " * 60
 
@@ -40,7 +40,7 @@ def main() -> None:
     print(f"{len(ids)} tokens, {a.name} and {b.name}, 2 threads")
     a(ids[:8]), b(ids[:8])
     passes = [timed(f"one pass of {lm.name}", lambda lm=lm: lm(ids))[0] for lm in (a, b)]
-    found = lmcore.compare(Side(model=a, ids=ids), Side(model=b, ids=ids))
+    found = compare(Side(model=a, ids=ids), Side(model=b, ids=ids))
     whole, _first = timed("comparison, its passes included", lambda: (found.first_difference, found.divergence))
     print(f"{'beside the two passes':44}{whole - sum(passes):8.3f} s")
     timed("the two distributions of one place", lambda: found.beside(len(ids) // 2))

@@ -210,7 +210,8 @@ def _sampler(a: Side | Served, lm: LanguageModel | None, seed: int) -> SamplingS
             top_p=widgets.slider("compare.top_p", _("Top-p of B"), 0.0, 1.0, 1.0, step=0.01),
         )
     else:
-        settings = lmcore.preset(kind, lm.card.sampling if lm else None)
+        own = lm.card.sampling if lm else None
+        settings = lmcore.preset(kind, own)  # type: ignore[operator]  # which mypy takes for the module of its name
     return replace(settings, seed=widgets.number("compare.seed", _("Seed of B"), 0, _SEED, seed))
 
 

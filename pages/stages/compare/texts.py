@@ -50,7 +50,8 @@ def _room(side: object) -> int:
 
 def _told(pair: Pair, n: int) -> list[tuple[Drawn, ...] | None]:
     """Return what was written elsewhere; None for a side that writes here."""
-    comparison, found = pair.comparison(n), []
+    comparison = pair.comparison(n)
+    found: list[tuple[Drawn, ...] | None] = []
     for side, run in ((pair.a, comparison.a), (pair.b, comparison.b)):
         if isinstance(side, Served):
             found.append(engines.ask(side.engine, ("compare.drawn", pair.key, n), lambda run=run: run.drawn))
