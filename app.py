@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.classes import panel as class_panel
+from pages.classes import seat
 from pages.common import bar, link, presenter, share, stages
 from pages.common.server import around_the_pages
 from pages.common.text import _
-from pages.lessons import panel, record
+from pages.lessons import draft, panel, record
 from pages.live.document import document
 
 SIDEBAR_WIDTH = 208  # pixels
@@ -33,12 +35,15 @@ def main() -> None:
     st.set_page_config(page_icon="🔎", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
     link.begin()
     panel.begin()
+    class_panel.begin()
+    shared = class_panel.shared() or panel.shared()
     with st.sidebar:
         bar.language_switch()
         presenter.switch()
-        share.show(panel.shared())
+        share.show(shared, more=None if shared else draft.show_add)
         document()
         record.publish()
+        seat.publish()
     page = st.navigation(listed := pages())
     name = _("Language model explorer")
     # With an entry of its own there is Streamlit's menu, and in it the choice of light or dark.
@@ -46,8 +51,9 @@ def main() -> None:
     with st.container(key="prompt-bar"):
         bar.prompt_bar()
     bar.notes()
-    waits = panel.show(page.url_path.replace("home", "") or "overview")
-    presenter.controls(listed, page, panel.shared())
+    above = class_panel if class_panel.attends() else panel
+    waits = above.show(page.url_path.replace("home", "") or "overview")
+    presenter.controls(listed, page, shared)
     if not waits:
         page.run()
     link.publish()

@@ -221,13 +221,17 @@ def address(only: Collection[str] = ()) -> str:
         only: the parameters it may have besides the language; all when there are none.
     """
     origin = str(st.context.url or "http://localhost:8501/").partition("?")[0]
-    defaults = st.session_state.get(_DEFAULTS, {})
-    state = {
-        key: text
-        for key, text in st.session_state.get(_ADDRESS, {}).items()
-        if key == "lang" or (key not in _KEPT and (key in only or not only) and text != as_text(defaults.get(key)))
-    }
+    published = st.session_state.get(_ADDRESS, {})
+    state = {key: text for key, text in published.items() if key == "lang"}
+    state |= {key: text for key, text in moved().items() if key in only or not only}
     return f"{origin}?{urlencode(state, safe='/,:')}" if state else origin
+
+
+def moved() -> dict[str, str]:
+    """Return what the page's address says besides what a first visit has, but for how the reader reads."""
+    defaults = st.session_state.get(_DEFAULTS, {})
+    published = st.session_state.get(_ADDRESS, {})
+    return {key: text for key, text in published.items() if key not in _KEPT and text != as_text(defaults.get(key))}
 
 
 def stop() -> NoReturn:

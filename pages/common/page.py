@@ -153,14 +153,18 @@ def downloads(filename: str, rows: Callable[[], pd.DataFrame], as_json: Callable
     if presenter.is_on():
         return
     with st.container(horizontal=True):
-        # The mark at the start tells spreadsheets that the text is UTF-8.
-        download(_("Download as CSV"), f"{filename}.csv", lambda: rows().to_csv(index=False).encode("utf-8-sig"))
+        download(_("Download as CSV"), f"{filename}.csv", lambda: as_csv(rows()))
         download(_("Download as JSON"), f"{filename}.json", as_json or (lambda: rows_as_json(rows())))
+
+
+def as_csv(frame: pd.DataFrame) -> bytes:
+    """Return a table as CSV; the mark at its start tells spreadsheets that the text is UTF-8."""
+    return frame.to_csv(index=False).encode("utf-8-sig")
 
 
 def download(label: str, file_name: str, data: Callable[[], bytes | str]) -> None:
     """Show a button that saves a file, which is made when it is pressed; the file's name is the button's key."""
-    mime = {"csv": "text/csv", "json": "application/json"}[file_name.rsplit(".", 1)[-1]]
+    mime = {"csv": "text/csv", "json": "application/json", "toml": "application/toml"}[file_name.rsplit(".", 1)[-1]]
     st.download_button(label, data, file_name, mime, key=file_name, on_click="ignore", icon=":material/download:")
 
 

@@ -15,8 +15,9 @@ from pages.common import link, stages
 from pages.common.escape import visible
 from pages.common.text import _, in_bits, in_nats, language, markdown_literal
 from pages.figures.theme import fmt_count, fmt_logit, fmt_probability
-from pages.lessons.lesson import Lesson, Question, Step
+from pages.lessons.lesson import Choice, Lesson, Question, Step
 from pages.lessons.measures import Answer, Kind
+from pages.lessons.misconceptions import misconceptions
 from pages.lessons.reading import LessonError, file_of, read
 from pages.lessons.record import GAVE_UP, Record, record
 from pages.lessons.shelf import Shelved, find, measured
@@ -68,8 +69,19 @@ def begin() -> None:
     index = _index(lesson, int(text)) if text.isdecimal() else 0
     step, kept = lesson.steps[index], record(lesson)
     kept.step = index
+    set_up(step, shown=index in kept.tries)
+
+
+def set_up(step: Step, *, shown: bool) -> None:
+    """Give the page a step's values, in place of those that the address doesn't have.
+
+    Args:
+        step: the step.
+        shown: whether its question was answered, so that the page has what changes with the answer.
+    """
+    query = st.query_params
     values: dict[str, str | None] = {key: link.as_text(value) for key, value in step.state.items() if key not in query}
-    if index in kept.tries:
+    if shown:
         values |= {key: link.as_text(value) for key, value in step.reveal.items() if key not in query}
     else:  # an address copied by somebody who has answered
         values |= {key: link.as_text(step.state[key]) if key in step.state else None for key in step.reveal}
@@ -124,6 +136,20 @@ def is_right(step: Step, question: Question, choice: int) -> bool:
     return choice != GAVE_UP and question.choices[choice].is_right(measured(step, question.measure), beside)
 
 
+def right_choice(step: Step, question: Question) -> int | None:
+    """Return the index of the choice that the measured answer makes right; None when it cannot be measured here."""
+    try:
+        return next((n for n in range(len(question.choices)) if is_right(step, question, n)), None)
+    except (ValueError, TypeError, KeyError, IndexError):
+        return None
+
+
+def belief(choice: Choice) -> str:
+    """Return what somebody may believe who takes a choice, empty when nothing is said of it."""
+    name = choice.misconception
+    return "" if name is None else misconceptions()[name].belief.in_language(language())
+
+
 def told(question: Question, answer: Answer) -> str:
     """Return a measured answer as the reader sees it, in Markdown."""
     return _FORMATS[question.measure.kind](answer)
@@ -140,14 +166,15 @@ def _show_way_back(page: str) -> None:
         return
     index = record(lesson).step
     with st.container(key="lesson-way-back", horizontal=True, vertical_alignment="center"):
-        st.caption(_position(lesson, index), width="content")
+        st.caption(position(lesson, index), width="content")
         if st.button(_("Back to the lesson"), key="lesson.return", icon=":material/school:"):
             go(lesson, index)
         if st.button(_("Leave the lesson"), key="lesson.leave", type="tertiary"):
             leave(lesson)
 
 
-def _position(lesson: Lesson, index: int) -> str:
+def position(lesson: Lesson, index: int) -> str:
+    """Return which step of which lesson this is, as the reader sees it."""
     return _("{title} · step {n} of {last}").format(
         title=lesson.title.in_language(language()), n=index + 1, last=len(lesson.steps)
     )
@@ -156,7 +183,7 @@ def _position(lesson: Lesson, index: int) -> str:
 def _show_step(lesson: Lesson, index: int) -> bool:
     step, kept = lesson.steps[index], record(lesson)
     question, tried = step.question, kept.tries.get(index, ())
-    st.progress((index + 1) / len(lesson.steps), _position(lesson, index))
+    st.progress((index + 1) / len(lesson.steps), position(lesson, index))
     said, asked = (st.container(), None) if question is None else st.columns(2, gap="medium")
     said.markdown(step.say.in_language(language()))
     asks = False
@@ -173,7 +200,7 @@ def _show_step(lesson: Lesson, index: int) -> bool:
                     _show_choices(step, question, tried)
             if not asks and lesson.feedback:
                 with said:
-                    _show_answer(step, question, tried)
+                    show_answer(step, question, right=is_right(step, question, tried[-1]))
         except (ValueError, TypeError, KeyError, IndexError) as error:
             st.error(_("This cannot be measured here: {reason}").format(reason=markdown_literal(str(error))))
     waits = not lesson.feedback or (asks and not tried and not step.reveal)
@@ -234,14 +261,15 @@ def _show_choices(step: Step, question: Question, tried: tuple[int, ...]) -> Non
     st.markdown("  \n".join(lines))
 
 
-def _show_answer(step: Step, question: Question, tried: tuple[int, ...]) -> None:
+def show_answer(step: Step, question: Question, *, right: bool) -> None:
+    """Show what was measured and why it is so, in green where the reader was right."""
     found = told(question, measured(step, question.measure))
     sentence = _("Measured just now: **{answer}**.").format(answer=found)
     if question.beside is not None:
         beside = _FORMATS[question.beside.kind](measured(step, question.beside))
         sentence = _("Measured just now: **{answer}**; for comparison: {beside}.").format(answer=found, beside=beside)
     explained = "" if step.explain is None else " " + step.explain.in_language(language())
-    (st.success if is_right(step, question, tried[-1]) else st.info)(sentence + explained)
+    (st.success if right else st.info)(sentence + explained)
 
 
 def _show_buttons(lesson: Lesson, index: int) -> None:

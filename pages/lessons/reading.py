@@ -44,7 +44,7 @@ def read(path: Path) -> Lesson:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise LessonError(_("{file} could not be read: {reason}").format(file=path.name, reason=error)) from error
     try:
-        return _lesson(path.stem, given)
+        return lesson_of(path.stem, given)
     except LessonError as error:
         raise LessonError(*(f"{path.name}: {problem}" for problem in error.problems)) from error
 
@@ -66,7 +66,16 @@ def step_name(index: int) -> str:
     return _("step {n}").format(n=index + 1)
 
 
-def _lesson(name: str, given: Mapping[str, Any]) -> Lesson:
+def lesson_of(name: str, given: Mapping[str, Any]) -> Lesson:
+    """Return the lesson that a file's tables say.
+
+    Args:
+        name: of the lesson.
+        given: the tables, as `tomllib` reads them.
+
+    Raises:
+        LessonError: with a sentence for each step that cannot be used.
+    """
     where = _("the lesson")
     problems: list[str] = []
     steps: list[Step] = []

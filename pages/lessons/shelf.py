@@ -58,15 +58,27 @@ def _shelved(path: Path) -> Shelved:
         lesson = read(path)
     except LessonError as error:
         return Shelved(path.stem, None, error.problems)
-    for name in {name for step in lesson.steps for name in _models_of(step)}:
-        if _is_here(name):
-            session.language_model(name)  # here, where the page can say how far its loading is
+    _load_models(lesson)
     found = _problems(repr(lesson), language(), lesson)
     if found:
         _problems.clear(
             repr(lesson), language(), lesson
         )  # what was wrong may be mended elsewhere, such as a model that was missing
     return Shelved(path.stem, None if found else lesson, tuple(found))
+
+
+def problems(lesson: Lesson) -> list[str]:
+    """Return what is wrong with a lesson that is being written; nothing of it is kept."""
+    _load_models(lesson)
+    with session.forward_lock():
+        return checking.problems(lesson, _model, _default_model())
+
+
+def _load_models(lesson: Lesson) -> None:
+    """Load what is measured here, where the page can say how far that is."""
+    for name in {name for step in lesson.steps for name in _models_of(step)}:
+        if _is_here(name):
+            session.language_model(name)
 
 
 @shared(entries=256)

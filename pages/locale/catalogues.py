@@ -80,6 +80,6 @@ def _domain(path: Path) -> str:
     if path.stem == "engine" or path.stem.startswith("engine_") or path == ROOT / "pages" / "common" / "engines.py":
         return "engines"
     parts = path.relative_to(ROOT).with_suffix("").parts
-    if parts[:2] == ("pages", "lessons"):
-        return "lessons"
+    if parts[:2] in {("pages", "lessons"), ("pages", "classes")}:
+        return {"lessons": "lessons", "classes": "classroom"}[parts[1]]
     return parts[2] if parts[1:2] in {("stages",), ("figures",), ("live",)} and len(parts) > 2 else "common"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.classes import operator
+from pages.classes.store import IDLE_DAYS, KEPT_DAYS
 from pages.common import engines, session
 from pages.common.text import _, markdown_literal, visible
 
@@ -12,12 +14,13 @@ def show() -> None:
     """Say what is kept on disk, in memory, in the address and in the browser, and what is sent elsewhere."""
     st.markdown(
         _(
-            "**On disk: nothing that you type or do.** The program stores one kind of file: a converted copy "
-            "of a real model's weights, so that the model loads faster next time. It is in the cache directory "
-            "of the user who started the server. The server's log records errors, which may quote a value that "
-            "was entered."
+            "**On disk: nothing that you type or do**, but for classes (below). The program stores one kind of "
+            "file: a converted copy of a real model's weights, so that the model loads faster next time. It is in "
+            "the cache directory of the user who started the server. The server's log records errors, which may "
+            "quote a value that was entered."
         )
     )
+    _say_classes()
     st.markdown(
         _(
             "**In memory, for a while.** Your session (prompt, settings, generated texts, a training run) ends "
@@ -40,9 +43,9 @@ def show() -> None:
     st.markdown(
         _(
             "**In your browser.** One cookie with a random number, which protects uploads; one with your choices in "
-            "lessons, until the browser is closed; and the layout you chose. No account, no tracking, no usage "
-            "statistics."
-        )
+            "lessons, until the browser is closed; for those who were in a class, a random number by which the class "
+            "knows them, for {days} days; and the layout you chose. No account, no tracking, no usage statistics."
+        ).format(days=IDLE_DAYS)
     )
     if not engines.names():
         st.markdown(
@@ -57,4 +60,16 @@ def show() -> None:
             "**Sent elsewhere: prompts, if you choose a model that runs elsewhere.** Here these are {names}; "
             "their operators decide what they keep. Pages, fonts and scripts come from this server."
         ).format(names=", ".join(markdown_literal(visible(name)) for name in engines.names()))
+    )
+
+
+def _say_classes() -> None:
+    where = _("in a file on the server") if operator.is_kept() else _("in memory, until the server stops")
+    st.markdown(
+        _(
+            "**Of a class:** its code, its lesson and step, and each student's choices with their times, under a "
+            "random name; no name, account or network address. They are kept {where}. Only who started the class can "
+            "see the answers. A class ends when its teacher ends it, or {idle} days after its teacher last used it; "
+            "{kept} days later it is deleted with all its answers."
+        ).format(where=where, idle=IDLE_DAYS, kept=KEPT_DAYS)
     )

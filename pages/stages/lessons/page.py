@@ -8,9 +8,9 @@ from pages.common import link, page, widgets
 from pages.common.text import _, language, ngettext, readable
 from pages.lessons import panel, record
 from pages.lessons.lesson import Lesson
-from pages.lessons.reading import FOLDER_VARIABLE, OWN
+from pages.lessons.reading import FOLDER_VARIABLE
 from pages.lessons.shelf import Shelved, shelf
-from pages.stages.lessons import answers, sheets
+from pages.stages.lessons import answers, classes, sheets, writing
 
 
 def _show(shelved: Shelved, teaches: bool) -> None:
@@ -47,7 +47,9 @@ def _show_lesson(lesson: Lesson, teaches: bool) -> None:
         with st.expander(_("Your answers"), expanded=st.session_state.get(panel.SHOWN) == lesson.name):
             answers.show(lesson)
     if teaches:
-        sheets.show_choice(lesson)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            classes.show_start(lesson)
+            sheets.show_choice(lesson)
 
 
 page.header(
@@ -59,21 +61,22 @@ sheet = sheets.chosen()
 if sheet is not None:
     sheets.show(*sheet)
 else:
-    teaches = widgets.toggle(
-        "lessons.teacher",
-        _("For the teacher"),
-        help=_("Shows pages to print with the answers, and what is wrong with a lesson that cannot be followed."),
-    )
+    with st.container(horizontal=True, vertical_alignment="center", key="lessons.top"):
+        teaches = widgets.toggle(
+            "lessons.teacher",
+            _("For the teacher"),
+            help=_("Start a class, print pages with the answers, write a lesson, see what is wrong with one."),
+        )
+        classes.show_field()
     for each in shelf():
         _show(each, teaches)
     if teaches:
         st.subheader(_("Write your own"), anchor=False)
-        st.markdown(
+        writing.show()
+        st.caption(
             _(
                 "A lesson is a TOML file. Put it into the folder that `{variable}` named when the server was started. "
                 "It appears here the next time this page is opened. `python -m pages.lessons check FILE` says in a "
-                "terminal what is wrong with one. This is the first step of the tour:"
+                "terminal what is wrong with one."
             ).format(variable=FOLDER_VARIABLE)
         )
-        first = (OWN / "tour.toml").read_text("utf-8").split("\n[[steps]]")[1]
-        st.code(f"[[steps]]{first}", language="toml")

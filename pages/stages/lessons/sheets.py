@@ -26,10 +26,8 @@ def titles() -> dict[str, str]:
 
 def show_choice(lesson: Lesson) -> None:
     """Show what can be printed of a lesson, as links."""
-    with st.container(horizontal=True):
-        for name, title in titles().items():
-            state = {_SHEET: name, _OF: lesson.name}
-            page.follow(page.Suggestion(title, "lessons", state))
+    for name, title in titles().items():
+        page.follow(page.Suggestion(title, "lessons", {_SHEET: name, _OF: lesson.name}))
 
 
 def chosen() -> tuple[str, Lesson] | None:
