@@ -19,3 +19,19 @@ export function newest(root, data, setTriggerValue) {
   talk.session = data.session;
   return { isCurrent: talk.heard === talk.sent, send: talk.send };
 }
+
+// The same for what counts each time, such as a switch: Streamlit drops a message when another of the part follows
+// before it was taken, so all that was not answered goes along. Returns how to send a value by its name.
+export function every(root, data, setTriggerValue) {
+  const talk = (root.talk ??= { sent: 0, name: "", waiting: [] });
+  talk.waiting = talk.waiting.filter(({ number }) => number > (data.answered ?? 0));
+  if (talk.waiting.length && talk.session !== undefined && talk.session !== data.session)
+    setTriggerValue(talk.name, talk.waiting);
+  talk.session = data.session;
+  return (name, value) => {
+    talk.sent = Math.max(Date.now(), talk.sent + 1);
+    talk.name = name;
+    talk.waiting = [...talk.waiting, { number: talk.sent, value }];
+    setTriggerValue(name, talk.waiting);
+  };
+}

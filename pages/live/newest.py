@@ -37,10 +37,10 @@ class Newest:
 
         def took() -> None:
             message = st.session_state[self._key].get(name)
-            number = message.get("number") if isinstance(message, dict) else None
-            if not isinstance(number, int) or number <= st.session_state.get(self._answered, 0):
-                return
-            st.session_state[self._answered] = number
-            take(message.get("value"))
+            for each in message if isinstance(message, list) else [message]:  # a list is what `every` sends
+                number = each.get("number") if isinstance(each, dict) else None
+                if isinstance(number, int) and number > st.session_state.get(self._answered, 0):
+                    st.session_state[self._answered] = number
+                    take(each.get("value"))
 
         return took

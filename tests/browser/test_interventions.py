@@ -35,3 +35,8 @@ def test_a_head_is_switched_off_in_the_grid_and_back_on_at_its_chip(open_page: O
     page.get_by_role("button", name="Clear all").click()
     settle(page)
     expect(distance).to_have_text("0.0000")
+
+    cells.evaluate_all("all => all.slice(0, 3).forEach((cell) => cell.click())")  # before the first is answered
+    settle(page)
+    for place in range(3):
+        expect(cells.nth(place)).to_have_attribute("aria-pressed", "true")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-import streamlit as st
-
+from pages.live.newest import Newest
 from pages.live.part import part
 
 _HTML = '<div class="grid" role="group"></div>'
@@ -52,13 +51,14 @@ def component_grid(
     """
     choices = {cell.choice for row in rows for cell in (row.whole, *row.cells)}
 
-    def chosen() -> None:
-        choice = st.session_state[key].get("choice")
-        if choice in choices:
+    newest = Newest(key)
+
+    def take(choice: object) -> None:
+        if isinstance(choice, str) and choice in choices:
             on_choose(choice)
 
     part("component_grid", _HTML)(
         key=key,
-        data={"columns": list(columns), "rows": [asdict(row) for row in rows], "label": label},
-        on_choice_change=chosen,
+        data={**newest.data(), "columns": list(columns), "rows": [asdict(row) for row in rows], "label": label},
+        on_choice_change=newest.taking("choice", take),
     )

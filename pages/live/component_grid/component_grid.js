@@ -1,4 +1,5 @@
 // A grid of switches. Names and hints are data: they reach the page through textContent and attributes only.
+import { every } from "../newest.js";
 
 function head(text) {
   const element = document.createElement("span");
@@ -9,7 +10,8 @@ function head(text) {
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const grid = parentElement.querySelector(".grid");
-  const drawn = JSON.stringify(data);
+  const send = every(grid, data, setTriggerValue);
+  const drawn = JSON.stringify([data.columns, data.rows, data.label]);
   if (grid.drawn === drawn) return;
   grid.drawn = drawn;
   grid.setAttribute("aria-label", data.label);
@@ -28,7 +30,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     element.setAttribute("aria-label", cell.hint);
     element.setAttribute("aria-pressed", String(cell.off));
     if (cell.strength !== null) element.style.setProperty("--strength", `${Math.round(cell.strength * 100)}%`);
-    element.onclick = () => setTriggerValue("choice", cell.choice);
+    element.onclick = () => send("choice", cell.choice);
     return element;
   };
 

@@ -29,7 +29,7 @@ def diagram(config: ModelConfig, length: int, layer: int, head: int | None, view
         MapPart("token_embedding", stream, f"E {vocabulary}"),
     ]
     if config.position_encoding in ("learned", "sinusoidal"):
-        before.append(MapPart(f"+ {config.position_encoding}", stream, "position_embedding"))
+        before.append(MapPart(_("+ positions"), stream, "position_embedding"))
     after = (
         MapPart("final_norm", stream, NORMS[config.norm]),
         MapPart(

@@ -10,6 +10,7 @@ import lmcore
 from pages.common import page, session, widgets
 from pages.common.text import _
 from pages.figures.training import records as figures
+from pages.stages.position.common import encoding_titles
 
 _POINTS = 400  # drawn of each curve
 
@@ -80,7 +81,7 @@ def show() -> None:
             [
                 {
                     _("model"): name,
-                    _("position encoding"): record["config"]["position_encoding"],
+                    _("position encoding"): encoding_titles()[record["config"]["position_encoding"]],
                     _("tied"): record["config"]["tie_embeddings"],
                     _("steps"): record["training"]["steps"],
                     **{title: record["held_out"][key] for key, title in names.items()},

@@ -55,7 +55,7 @@ def test_the_diagram_has_this_models_sizes_and_offers_what_exists() -> None:
     assert attn.shape == "q [4, 5, 6]  k v [2, 5, 6]"
     assert shown_map.block.attention[2].note == "W_out [16, 24]"
     assert shown_map.block.mlp[1].shape == "[5, 40]" and shown_map.block.mlp[1].note == "GELU"
-    assert [node.name for node in shown_map.before] == ["ids", "token_embedding", "+ learned"]
+    assert [node.name for node in shown_map.before] == ["ids", "token_embedding", "+ positions"]
     assert shown_map.after[1].note == "W [50, 16]"
     assert [node.selected for node in shown_map.blocks] == [False, False, True]
     assert [node.selected for node in shown_map.block.heads] == [False, True, False, False]
