@@ -229,8 +229,8 @@ def against_size(
     if logarithmic:
         figure.update_yaxes(type="log", exponentformat="power")
         seen = [values[i] for i in shown] + ([level[0]] if level and level[0] > 0 else [])
-        if seen and max(seen) < 100 * min(seen):
-            figure.update_yaxes(dtick="D2")
+        if seen and max(seen) < 100 * min(seen):  # a narrower axis may have no 1, 2 or 5 on it
+            figure.update_yaxes(dtick="D2" if max(seen) > 10 * min(seen) else "D1")
     return figure
 
 
