@@ -15,6 +15,7 @@ for step in lmcore.generate(lm, enc.ids, lmcore.SamplingSettings(seed=1), max_ne
 from lmcore import builtin, chat, distribution, parameters
 from lmcore.compare import Comparison, compare
 from lmcore.config import ModelConfig
+from lmcore.constraints import Constraint
 from lmcore.generation import GenerationStep, generate
 from lmcore.kv_cache import KVCache
 from lmcore.language_model import LanguageModel
@@ -31,6 +32,7 @@ find_moved_modules()
 __all__ = [
     "AvailableModel",
     "Comparison",
+    "Constraint",
     "Encoding",
     "GenerationStep",
     "History",

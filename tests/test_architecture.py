@@ -29,7 +29,7 @@ FLOORS = [
     {"derived"},
     {"trace"},
     {"sampling", "corpus", "chat", "norm", "embedding", "position", "kv_cache", "parameters"},
-    {"attention", "mlp", "engines", "requests"},
+    {"attention", "mlp", "engines", "requests", "constraints"},
     {"experts"},
     {"block"},
     {"model"},

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 
 from torch import Tensor
 
+from lmcore.constraints import Constraint, ConstraintRefused, Masking, compare
 from lmcore.generation.stopping import StopMatch, stop_match
 from lmcore.generation.text_run import End, Take, TextRun
 from lmcore.generation.tree import GenerationTree, Node
@@ -36,6 +37,7 @@ class GenerationRun(TextRun[Node]):
         stop_ids: ids that end a text.
         stop_strings: texts that end a text, wherever the tokens' borders are.
         use_cache: whether new logits are computed with the KV cache.
+        constraint: what the text after the prompt has to be; None for anything.
     """
 
     tree: GenerationTree
@@ -53,6 +55,7 @@ class GenerationRun(TextRun[Node]):
         self.use_cache = True
         self.stop_ids = frozenset(stop_ids)
         self.stop_strings: tuple[str, ...] = ()
+        self.constraint: Constraint | None = None
 
     @property
     def end(self) -> End:
@@ -61,7 +64,19 @@ class GenerationRun(TextRun[Node]):
             return "stop token"
         if self.stop_match is not None:
             return "stop string"
-        return "context full" if self.tree.is_full(self.node) else super().end
+        if self.tree.is_full(self.node):
+            return "context full"
+        return super().end or ("constraint" if self.refusal is not None else "")
+
+    @property
+    def refusal(self) -> ConstraintRefused | None:
+        """Why the constraint lets no token follow the present place; None where one can."""
+        try:
+            if self.constraint is not None:
+                self.tree.allowed(self.node, self.constraint)
+        except ConstraintRefused as refused:
+            return refused
+        return None
 
     @property
     def stop_match(self) -> StopMatch | None:
@@ -87,7 +102,27 @@ class GenerationRun(TextRun[Node]):
             ValueError: when the context is full.
         """
         with self._lock:
-            return self.tree.next_result(self.node, self.settings, self.use_cache)
+            return self.tree.next_result(self.node, self.settings, self.use_cache, self.constraint)
+
+    def masking(self, node: Node | None) -> Masking | None:
+        """Return what a constraint did to the distribution of a token, or with None of the next one.
+
+        Returns:
+            None where the token was not drawn under a constraint.
+
+        Raises:
+            ValueError: for the root, or when nothing can follow the present place.
+        """
+        if node is not None and node.parent is None:
+            raise ValueError("the root stands for the prompt, which was not drawn; ask for a token after it.")
+        parent, asked = (self.node, self) if node is None else (node.parent, node)
+        use_cache = self.use_cache if node is None else node.used_cache
+        if asked.constraint is None or asked.settings is None or parent is None:
+            return None
+        with self._lock:
+            allowed = self.tree.allowed(parent, asked.constraint)
+            logits = self.tree.next_logits(parent, use_cache)
+        return compare(logits, allowed, asked.settings, self.tree.history(parent), parent.state)
 
     def next_logits(self, node: Node) -> Tensor:
         """Return the logits [vocab_size] of the token after a node; never change them in place.
@@ -134,11 +169,11 @@ class GenerationRun(TextRun[Node]):
         """Put a token of the reader's choice after a node and go on from it.
 
         Raises:
-            ValueError: when the id is not in the vocabulary, or the context is full.
+            ValueError: when the id is not in the vocabulary, the context is full, or the constraint allows nothing.
         """
         self.stop()
         with self._lock:
-            self._move_to(self.tree.take(parent, token_id, self.settings, self.use_cache))
+            self._move_to(self.tree.take(parent, token_id, self.settings, self.use_cache, self.constraint))
 
     def replay(self, token_ids: Sequence[int]) -> None:
         """Go to these tokens after the prompt, as far as a text can have them.
@@ -155,24 +190,25 @@ class GenerationRun(TextRun[Node]):
             for token_id in token_ids:
                 if self.end:
                     break
-                node = self.tree.next_node(self.node, self.settings, self.use_cache)
+                node = self.tree.next_node(self.node, self.settings, self.use_cache, self.constraint)
                 if node.token_id == token_id:
                     self._move_to(self.tree.add(node))
                 else:
-                    self._move_to(self.tree.take(self.node, token_id, self.settings, self.use_cache))
+                    taken = self.tree.take(self.node, token_id, self.settings, self.use_cache, self.constraint)
+                    self._move_to(taken)
 
     def _ask(self, take: Take[Node], until: float, stopping: threading.Event) -> Callable[[], bool]:
-        return functools.partial(_draw_one, self.tree, self.node, self.settings, self.use_cache, self._lock, take)
+        asked = (self.settings, self.use_cache, self.constraint)
+        return functools.partial(_draw_one, self.tree, self.node, asked, self._lock, take)
 
 
 def _draw_one(
     tree: GenerationTree,
     node: Node,
-    settings: SamplingSettings,
-    use_cache: bool,
+    asked: tuple[SamplingSettings, bool, Constraint | None],
     lock: AbstractContextManager[object],
     take: Take[Node],
 ) -> bool:
     with lock:
-        take(tree.next_node(node, settings, use_cache))
+        take(tree.next_node(node, *asked))
     return True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lmcore.constraints import Constraint, Masks
 from lmcore.kv_cache import KVCache
 from lmcore.language_model import LanguageModel, as_ids
 from lmcore.sampling import History, Reshaped, SamplingSettings, State, draw, new_generator, reshape
@@ -47,6 +48,7 @@ def generate(
     generator: torch.Generator | None = None,
     use_cache: bool = True,
     prompt_length: int | None = None,
+    constraint: Constraint | None = None,
 ) -> Iterator[GenerationStep]:
     """Continue a prompt token by token; stop early by no longer asking.
 
@@ -63,13 +65,15 @@ def generate(
         generator: the source of randomness; None makes one from `settings.seed`.
         use_cache: keep keys and values; without it every step runs the whole text again, to the same logits.
         prompt_length: how many of `ids` count as prompt for the penalties; None means all of them.
+        constraint: what the text after `ids` has to be; what it does not allow leaves before the sampler's first stage.
 
     Returns:
         An iterator of steps.
 
     Raises:
         TypeError: for text in place of ids.
-        ValueError: for an empty prompt, ids out of range, a prompt that leaves no room, or max_new_tokens below 1.
+        ValueError: for an empty prompt, ids out of range, a prompt that leaves no room, max_new_tokens below 1, or a
+            constraint that cannot be read.
     """
     given = as_ids(ids)
     if given.ndim != 1:
@@ -88,7 +92,8 @@ def generate(
     generator = new_generator(settings.seed) if generator is None else generator
     first_generated = len(prompt) if prompt_length is None else prompt_length
     cache = lm.new_cache(min(limit, len(prompt) + max_new_tokens)) if use_cache else None
-    return _steps(lm, prompt, settings, max_new_tokens, frozenset(stop_ids), generator, cache, first_generated)
+    masks = None if constraint is None else Masks(constraint, lm.tokenizer, lm.end_tokens)
+    return _steps(lm, prompt, settings, max_new_tokens, frozenset(stop_ids), generator, cache, first_generated, masks)
 
 
 def _steps(
@@ -100,15 +105,18 @@ def _steps(
     generator: torch.Generator,
     cache: KVCache | None,
     first_generated: int,
+    masks: Masks | None,
 ) -> Iterator[GenerationStep]:
     """Yield the steps; `ids` grows with each."""
+    given = len(ids)
     state: State = {}  # what stages such as mirostat carry from token to token
     for _ in range(max_new_tokens):
         if cache is not None and lm.config.turns_anew(cache.length, len(ids)):
             cache.truncate(0)
         new = ids if cache is None else ids[cache.length :]
         logits = lm(new, cache=cache)[-1]
-        result = reshape(logits, settings, History(ids[:first_generated], ids[first_generated:]), state)
+        allowed = None if masks is None else masks.allowed(ids[given:])
+        result = reshape(logits, settings, History(ids[:first_generated], ids[first_generated:]), state, allowed)
         token_id = draw(result, generator)
         state = result.next_state(token_id)
         yield GenerationStep(len(ids), token_id, lm.tokenizer.token_bytes(token_id), logits, result)

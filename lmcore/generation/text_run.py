@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal
 from lmcore.generation.text_tree import AnyNode, Pruned, TextTree
 from lmcore.worker import BREATH, Tell, Worker
 
-End = Literal["", "stop token", "stop string", "context full", "text ended", "max_new_tokens"]
+End = Literal["", "stop token", "stop string", "context full", "text ended", "max_new_tokens", "constraint"]
 Take = Callable[[AnyNode], AnyNode | None]
 """Takes a token that came; returns the node that stands for it, or None when no more are wanted."""
 

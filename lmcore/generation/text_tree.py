@@ -43,6 +43,10 @@ class TextNode:
     def __post_init__(self) -> None:
         self.depth = 0 if self.parent is None else self.parent.depth + 1
 
+    def asked(self) -> tuple[Any, ...]:
+        """Return what the token is and all that it was drawn with: after one parent, two of these alike are one."""
+        return self.token_id, self.token, self.settings
+
     def lineage(self) -> Iterator[Self]:
         """Iterate from this node back to the root."""
         node: Self | None = self
@@ -111,8 +115,9 @@ class TextTree(Generic[AnyNode]):
         """Put a token after its parent and return it, or the same one with the same settings that is there already."""
         assert node.parent is not None
         for child in node.parent.children:
-            same = (child.token_id, child.token, child.settings) == (node.token_id, node.token, node.settings)
-            if same and (node.token_id is not None or node.token):  # one of which nothing is told may be any token
+            if child.asked() == node.asked() and (
+                node.token_id is not None or node.token
+            ):  # one of which nothing is told may be any token
                 return child
         node.parent.children.append(node)
         return node

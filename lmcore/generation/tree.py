@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from lmcore import distribution
+from lmcore.constraints import Constraint, Masks
 from lmcore.generation.logits_store import LogitsStore
 from lmcore.generation.text_tree import Pruned, TextNode, TextTree
 from lmcore.language_model import LanguageModel
@@ -27,6 +29,8 @@ from lmcore.sampling import History, Reshaped, SamplingSettings, State, draw, ne
 from lmcore.trace import Trace
 
 __all__ = ["GenerationTree", "Node", "Pruned"]
+
+_MAX_MASKS = 4  # constraints that are kept ready
 
 
 @dataclass(eq=False, slots=True)
@@ -40,6 +44,8 @@ class Node(TextNode):
         seconds: what the model took for its logits when it was added; 0 when that was not measured.
         used_cache: whether they were computed with the KV cache.
         state: what stages such as mirostat carry on to the next token; empty where none does.
+        constraint: what the text had to be when it was added; None for anything.
+        forbidden: the model's probability, at temperature 1, of the tokens that the constraint did not allow here.
     """
 
     token_id: int = -1
@@ -51,6 +57,12 @@ class Node(TextNode):
     seconds: float = 0.0
     used_cache: bool = True
     state: State = field(default_factory=dict, repr=False)
+    constraint: Constraint | None = None
+    forbidden: float = 0.0
+
+    def asked(self) -> tuple[Any, ...]:
+        """Return what the token is and all that it was drawn with, the constraint too."""
+        return self.token_id, self.settings, self.constraint
 
 
 class GenerationTree(TextTree[Node]):
@@ -79,6 +91,7 @@ class GenerationTree(TextTree[Node]):
         self.latest: tuple[Node, Reshaped] | None = None
         self._store = LogitsStore(lm)
         self._limit = limit
+        self._masks: dict[Constraint, Masks] = {}  # the latest last
 
     @property
     def nbytes(self) -> int:
@@ -108,15 +121,32 @@ class GenerationTree(TextTree[Node]):
         self._take_note()
         return logits
 
-    def next_result(self, node: Node, settings: SamplingSettings, use_cache: bool = True) -> Reshaped:
+    def allowed(self, node: Node, constraint: Constraint) -> Tensor:
+        """Return the mask [vocab_size] of the tokens that a constraint allows after a node.
+
+        Raises:
+            ConstraintRefused: a sentence that says why nothing can follow.
+        """
+        if constraint not in self._masks:
+            for old in list(self._masks)[: 1 - _MAX_MASKS]:
+                self._masks.pop(old, None)
+            self._masks[constraint] = Masks(constraint, self.lm.tokenizer, self.lm.end_tokens)
+        return self._masks[constraint].allowed([step.token_id for step in node.path()])
+
+    def next_result(
+        self, node: Node, settings: SamplingSettings, use_cache: bool = True, constraint: Constraint | None = None
+    ) -> Reshaped:
         """Return the distribution of the token after a node.
 
         Raises:
-            ValueError: when the context is full.
+            ValueError: when the context is full, or the constraint allows nothing.
         """
-        generated = [step.token_id for step in node.path()]
-        history = History(self.prompt_ids, generated)
-        return reshape(self.next_logits(node, use_cache), settings, history, node.state)
+        allowed = None if constraint is None else self.allowed(node, constraint)
+        return reshape(self.next_logits(node, use_cache), settings, self.history(node), node.state, allowed)
+
+    def history(self, node: Node) -> History:
+        """Return the tokens up to a node, as stages that look at them need them."""
+        return History(self.prompt_ids, [step.token_id for step in node.path()])
 
     def result(self, node: Node) -> Reshaped:
         """Return the distribution a token was drawn from, with the settings it was drawn with.
@@ -126,45 +156,65 @@ class GenerationTree(TextTree[Node]):
         """
         if node.parent is None or node.settings is None:
             raise ValueError("the root stands for the prompt, which was not drawn; ask for a token after it.")
-        return self.next_result(node.parent, node.settings, node.used_cache)
+        return self.next_result(node.parent, node.settings, node.used_cache, node.constraint)
 
-    def draw(self, node: Node, settings: SamplingSettings, use_cache: bool = True) -> Node:
+    def draw(
+        self, node: Node, settings: SamplingSettings, use_cache: bool = True, constraint: Constraint | None = None
+    ) -> Node:
         """Draw the token after a node and return its node.
 
         Raises:
-            ValueError: when the settings have no seed, or the context is full.
+            ValueError: when the settings have no seed, the context is full, or the constraint allows nothing.
         """
-        return self.add(self.next_node(node, settings, use_cache))
+        return self.add(self.next_node(node, settings, use_cache, constraint))
 
-    def next_node(self, node: Node, settings: SamplingSettings, use_cache: bool = True) -> Node:
+    def next_node(
+        self, node: Node, settings: SamplingSettings, use_cache: bool = True, constraint: Constraint | None = None
+    ) -> Node:
         """Return the token that `draw` puts after a node: one for `add` to put there, unless it is there already."""
         if settings.seed is None:
             raise ValueError("seed is None; a tree needs a seed, so that going back and on gives the same text.")
-        if (known := self.drawn(node, settings)) is not None:
+        if (known := self.drawn(node, settings, constraint)) is not None:
             return known
         generator = new_generator(settings.seed)
         torch.rand(node.depth, dtype=torch.float64, generator=generator)  # the numbers of the tokens before
-        result = self.next_result(node, settings, use_cache)
-        return self._after(node, draw(result, generator), result, use_cache, by_hand=False)
+        result = self.next_result(node, settings, use_cache, constraint)
+        return self._after(node, draw(result, generator), result, use_cache, False, constraint)
 
-    def drawn(self, node: Node, settings: SamplingSettings) -> Node | None:
+    def drawn(self, node: Node, settings: SamplingSettings, constraint: Constraint | None = None) -> Node | None:
         """Return the token drawn after a node with these settings, if that has been done."""
-        return next((child for child in node.children if child.settings == settings and not child.by_hand), None)
+        asked = (settings, constraint)
+        same = (each for each in node.children if (each.settings, each.constraint) == asked and not each.by_hand)
+        return next(same, None)
 
-    def take(self, node: Node, token_id: int, settings: SamplingSettings, use_cache: bool = True) -> Node:
+    def take(
+        self,
+        node: Node,
+        token_id: int,
+        settings: SamplingSettings,
+        use_cache: bool = True,
+        constraint: Constraint | None = None,
+    ) -> Node:
         """Put a token of the reader's choice after a node and return its node; any id of the vocabulary will do.
 
         Raises:
-            ValueError: when the id is not in the vocabulary, or the context is full.
+            ValueError: when the id is not in the vocabulary, the context is full, or the constraint allows nothing.
         """
-        self.lm.tokenizer.token_bytes(token_id)  # refuses what is no id
-        result = self.next_result(node, settings, use_cache)
-        return self.add(self._after(node, token_id, result, use_cache, by_hand=True))
+        return self.put(node, token_id, settings, True, use_cache, constraint)
 
-    def put(self, node: Node, token_id: int, settings: SamplingSettings, by_hand: bool, used_cache: bool) -> Node:
+    def put(
+        self,
+        node: Node,
+        token_id: int,
+        settings: SamplingSettings,
+        by_hand: bool,
+        used_cache: bool,
+        constraint: Constraint | None = None,
+    ) -> Node:
         """Put back a token of which the settings are known, as a file tells them; its numbers are computed anew."""
-        result = self.next_result(node, settings, used_cache)
-        return self.add(self._after(node, token_id, result, used_cache, by_hand))
+        self.lm.tokenizer.token_bytes(token_id)  # refuses what is no id
+        result = self.next_result(node, settings, used_cache, constraint)
+        return self.add(self._after(node, token_id, result, used_cache, by_hand, constraint))
 
     def know(self, node: Node, logits: Tensor) -> None:
         """Take over the logits [vocab_size] of the token after a node from a pass that was needed anyway."""
@@ -202,7 +252,15 @@ class GenerationTree(TextTree[Node]):
         if self._limit is not None:
             self._limit.used(self)
 
-    def _after(self, node: Node, token_id: int, result: Reshaped, use_cache: bool, by_hand: bool) -> Node:
+    def _after(
+        self,
+        node: Node,
+        token_id: int,
+        result: Reshaped,
+        use_cache: bool,
+        by_hand: bool,
+        constraint: Constraint | None,
+    ) -> Node:
         """Make a node with the numbers of a token after `node`."""
         following = self._store.get(self.ids(node), use_cache)
         found = Node(
@@ -218,6 +276,8 @@ class GenerationTree(TextTree[Node]):
             seconds=following.seconds,
             used_cache=use_cache,
             state=result.next_state(token_id),
+            constraint=constraint,
+            forbidden=0.0 if result.allowed is None else float(result.initial_probs[~result.allowed].sum()),
         )
         self.latest = (found, result)
         self._take_note()

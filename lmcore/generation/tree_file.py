@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
+from lmcore.constraints import Constraint
 from lmcore.generation.tree import GenerationTree, Node
 from lmcore.language_model import LanguageModel
 from lmcore.sampling import Rules, SamplingSettings
@@ -21,7 +22,7 @@ MAX_BYTES, MAX_NODES, MAX_NAME = 2**20, 20_000, 80
 _TOP = {"format", "version", "model", "vocab_size", "prompt", "prompt_ids", "settings", "nodes", "present", "tip"}
 _ORIGIN = {"conversation", "template"}  # of a prompt that a chat template wrote; older files have none
 _MOST_ORIGIN = 500_000  # characters
-_NODE = {"parent", "id", "settings", "by_hand", "used_cache", "name", "token", "prob"}
+_NODE = {"parent", "id", "settings", "by_hand", "used_cache", "name", "token", "prob", "constraint"}
 _CHUNK = 32  # tokens of a branch that one pass computes at most
 
 
@@ -36,6 +37,7 @@ class FileNode:
     used_cache: bool
     name: str
     prob: float | None
+    constraint: Constraint | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class TreeFile:
                     ahead.append(following[ahead[-1]])
                 tree.look_ahead(parent, [self.nodes[each].token_id for each in ahead[:-1]])
                 looked_ahead.update(ahead)
-            node = tree.put(parent, given.token_id, given.settings, given.by_hand, given.used_cache)
+            node = tree.put(parent, given.token_id, given.settings, given.by_hand, given.used_cache, given.constraint)
             node.name = given.name or node.name
             placed.append(node)
             if given.prob is not None:
@@ -124,6 +126,7 @@ def to_json(
     nodes = tree.nodes()
     number = {node: index - 1 for index, node in enumerate(nodes)}  # the root is -1
     settings = list(dict.fromkeys(node.settings for node in nodes[1:]))
+    constraints = list(dict.fromkeys(node.constraint for node in nodes if node.constraint is not None))
     rows = [
         {
             "parent": number[node.parent],
@@ -134,6 +137,7 @@ def to_json(
             "name": node.name,
             "token": node.token.decode("utf-8", "replace"),
             "prob": node.prob,
+            **({"constraint": constraints.index(node.constraint)} if node.constraint is not None else {}),
         }
         for node in nodes[1:]
         if node.parent is not None
@@ -146,6 +150,7 @@ def to_json(
         "prompt": prompt,
         "prompt_ids": list(tree.prompt_ids),
         "settings": [_settings_out(each) for each in settings if each is not None],
+        **({"constraints": [[each.kind, each.text] for each in constraints]} if constraints else {}),
         "nodes": rows,
         "present": number[present],
         "tip": number[tip],
@@ -161,7 +166,7 @@ def read(text: str | bytes, lm: LanguageModel) -> TreeFile:
     Raises:
         ValueError: a sentence that names what is wrong and where; another model's file is refused by name.
     """
-    whole = _object(_parse(text), "the file", _TOP | _ORIGIN, _TOP)
+    whole = _object(_parse(text), "the file", _TOP | _ORIGIN | {"constraints"}, _TOP)
     if whole["format"] != FORMAT or whole["version"] != VERSION or isinstance(whole["version"], bool):
         _refuse(
             f'format is {whole["format"]!r:.60} and version {whole["version"]!r:.20}; this reads "{FORMAT}", {VERSION}'
@@ -182,10 +187,14 @@ def read(text: str | bytes, lm: LanguageModel) -> TreeFile:
     settings = [
         _settings_in(each, f"settings {n}") for n, each in enumerate(_list(whole["settings"], "settings", MAX_NODES))
     ]
+    constraints = [
+        _constraint_in(each, f"constraint {n}")
+        for n, each in enumerate(_list(whole.get("constraints", []), "constraints", MAX_NODES))
+    ]
     nodes: list[FileNode] = []
     depth = {-1: 0}
     for n, each in enumerate(_list(whole["nodes"], "nodes", MAX_NODES)):
-        node = _node(each, n, settings, lm.config.vocab_size)
+        node = _node(each, n, settings, constraints, lm.config.vocab_size)
         depth[n] = depth[node.parent] + 1
         if len(prompt_ids) + depth[n] > limit + 1:
             _refuse(f"node {n} stands beyond the context, which ends at {limit} tokens")
@@ -198,9 +207,11 @@ def read(text: str | bytes, lm: LanguageModel) -> TreeFile:
     return TreeFile(prompt, is_rendered, prompt_ids, tuple(nodes), present, tip, conversation, template)
 
 
-def _node(value: Any, n: int, settings: list[SamplingSettings], vocab_size: int) -> FileNode:
+def _node(
+    value: Any, n: int, settings: list[SamplingSettings], constraints: list[Constraint], vocab_size: int
+) -> FileNode:
     where = f"node {n}"
-    row = _object(value, where, _NODE, _NODE - {"token", "prob", "name"})
+    row = _object(value, where, _NODE, _NODE - {"token", "prob", "name", "constraint"})
     prob = row.get("prob")
     if prob is not None and (isinstance(prob, bool) or not isinstance(prob, (int, float)) or not 0 <= prob <= 1):
         _refuse(f"{where} has the prob {prob!r:.40}, which is not a number from 0 to 1")
@@ -209,6 +220,9 @@ def _node(value: Any, n: int, settings: list[SamplingSettings], vocab_size: int)
         if not isinstance(row[key], bool):
             _refuse(f"{key} of {where} is {row[key]!r:.40}, which is neither true nor false")
     chosen = settings[_integer(row["settings"], f"settings of {where}", 0, len(settings) - 1)]
+    under = row.get("constraint")
+    if under is not None:
+        under = constraints[_integer(under, f"constraint of {where}", 0, len(constraints) - 1)]
     return FileNode(
         parent=_integer(row["parent"], f"parent of {where}", -1, n - 1),
         token_id=_integer(row["id"], f"id of {where}", 0, vocab_size - 1),
@@ -217,7 +231,18 @@ def _node(value: Any, n: int, settings: list[SamplingSettings], vocab_size: int)
         used_cache=row["used_cache"],
         name=_text(row.get("name", ""), f"name of {where}", MAX_NAME),
         prob=None if prob is None else float(prob),
+        constraint=under,
     )
+
+
+def _constraint_in(value: Any, where: str) -> Constraint:
+    pair = _list(value, where, 2)
+    if len(pair) != 2:
+        _refuse(f"{where} is no pair of a kind and a text")
+    try:
+        return Constraint(*pair)
+    except ValueError as error:
+        _refuse(f"{where}: {str(error).rstrip('.')}")
 
 
 def _settings_out(settings: SamplingSettings) -> dict[str, Any]:

@@ -109,12 +109,14 @@ class Reshaped:
         start: Every possible token with its logit, as given.
         ways: One, unless a stage of chance split it; the one in which chance acts comes first.
         state: What the stages were given from the token before.
+        allowed: `[V]` booleans, the mask that came before the first stage; None where there was none.
     """
 
     settings: SamplingSettings
     start: Candidates
     ways: tuple[Way, ...]
     state: State
+    allowed: Tensor | None = None
 
     @property
     def steps(self) -> tuple[AppliedStage, ...]:
@@ -152,19 +154,27 @@ class Reshaped:
     def removed_by(self) -> Tensor:
         """`[V]` int64: the index in `steps` of the one that removed the token; -1 kept; -2 impossible at the start.
 
-        A token that is left on any way is kept.
+        A token that is left on any way is kept. What the mask does not allow counts as impossible.
         """
         fate = torch.full((self.start.vocab_size,), -2)
-        fate[self.start.token_ids] = -1
+        fate[_entering(self.start, self.allowed).token_ids] = -1
         for index, step in enumerate(self.steps):
             fate[step.removed_ids] = index
         fate[self.final.token_ids] = -1
         return fate
 
     @cached_property
+    def removed(self) -> Tensor:
+        """`[V]` booleans: the tokens that were possible at the start and can no longer be drawn."""
+        gone = torch.zeros(self.start.vocab_size, dtype=torch.bool)
+        gone[self.start.token_ids] = True
+        gone[self.final.token_ids] = False
+        return gone
+
+    @cached_property
     def removed_mass(self) -> float:
         """Probability, at temperature 1, of all the tokens that can no longer be drawn."""
-        return float(self.initial_probs[self.removed_by >= 0].sum())
+        return float(self.initial_probs[self.removed].sum())
 
     @property
     def entropy_bits(self) -> float:
@@ -211,6 +221,7 @@ def reshape(
     settings: SamplingSettings | None = None,
     history: History | Sequence[int] = (),
     state: State | None = None,
+    allowed: Tensor | None = None,
 ) -> Reshaped:
     """Turn the logits of one position into the distribution a token is drawn from, stage by stage.
 
@@ -220,13 +231,15 @@ def reshape(
         history: The tokens before this position, for the penalties. `History(prompt, generated)` tells the two
             apart, which some engines do; a plain sequence of ids counts as generated.
         state: `next_state` of the result before, for stages that carry one (mirostat); None at a text's beginning.
+        allowed: `[V]` booleans, a mask that is put on the logits before the first stage; None allows every token.
 
     Returns:
         `Reshaped`: `.probs` `[V]` float64, and `.steps`, one for each active stage.
 
     Raises:
         ValueError: logits empty, NaN, +inf, all -inf or of more than one position; an id outside the vocabulary in
-            the history or the logit bias; a bias or penalty that leaves no token or overflows.
+            the history or the logit bias; a bias or penalty that leaves no token or overflows; a mask of another
+            size, or one that allows no possible token.
 
     >>> result = reshape([2.3, 1.5, 3.8, 0.5, 1.2], SamplingSettings(temperature=1.5, top_k=3))
     >>> [round(p, 4) for p in result.probs.tolist()]
@@ -237,10 +250,24 @@ def reshape(
     settings = SamplingSettings() if settings is None else settings
     seen = history if isinstance(history, History) else History(generated=history)
     start = Candidates.start(logits)
-    ways = [Way(1.0, (), start)]
+    ways = [Way(1.0, (), _entering(start, allowed))]
     for name in settings.active:
         ways = [after for way in ways for after in _run(registry.get(name), way, settings, seen, start, state or {})]
-    return Reshaped(settings, start, tuple(ways), dict(state or {}))
+    return Reshaped(settings, start, tuple(ways), dict(state or {}), allowed)
+
+
+def _entering(start: Candidates, allowed: Tensor | None) -> Candidates:
+    """Return what enters the first stage."""
+    if allowed is None:
+        return start
+    if allowed.shape != (start.vocab_size,) or allowed.dtype != torch.bool:
+        raise ValueError(
+            f"allowed is {list(allowed.shape)} of {allowed.dtype}; it must be [{start.vocab_size}] booleans, as logits."
+        )
+    kept = allowed[start.token_ids]
+    if not bool(kept.any()):
+        raise ValueError("the mask allows no token that is possible; at least one must be left to draw.")
+    return start.keep_where(kept)
 
 
 def _run(
