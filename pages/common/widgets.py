@@ -192,12 +192,26 @@ def toggle(key: str, label: str, default: bool = False, *, help: str | None = No
     return value
 
 
-def text(key: str, label: str, default: str = "", *, max_chars: int = 200, help: str | None = None) -> str:
-    """Show a field for one line of text and return the text."""
+def text(
+    key: str,
+    label: str,
+    default: str = "",
+    *,
+    max_chars: int = 200,
+    help: str | None = None,
+    height: int | None = None,
+) -> str:
+    """Show a field for one line of text, or with a height in pixels for several, and return the text."""
     value = link.remember(key, default)
     if len(value) > max_chars:
         link.replace(key, value[:max_chars], value[:20] + "…")
-    value = st.text_input(label, key=key, max_chars=max_chars, help=help, persist_state="session")
+    more: dict[str, Any] = {"max_chars": max_chars, "help": help, "persist_state": "session"}
+    if height is None:
+        value = st.text_input(label, key=key, **more)
+    else:
+        value = st.text_area(
+            label, key=link.widget_key(key), height=height, on_change=link.take_over, args=(key,), **more
+        )
     _say_replaced(key)
     return value
 

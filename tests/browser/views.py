@@ -24,7 +24,10 @@ VIEWS = {
     ),
     "logits": ("logits.view", ("next", "text", "several", "dot", "lens", "parts")),
     "sampling": ("source", ("model", "step", "own", "worked")),
-    "generation": ("generation.view", ("write", "search", "trap", "many", "ties", "reported", "cache")),
+    "generation": (
+        "generation.view",
+        ("write", "search", "trap", "many", "ties", "reported", "cache", "constraints", "speculation"),
+    ),
     "compare": ("compare.view", ("positions", "texts", "parts", "quantisation")),
     "tying": ("tying.view", ("storage", "operations", "parameters", "compute", "models", "checks")),
     "training": ("training.view", ("records", "live", "step", "sides", "over")),

@@ -13,7 +13,7 @@ from pages.live.part import part
 _HTML = '<div class="generated"></div>'
 
 
-Kind = Literal["prompt", "drawn", "taken", "ahead", "next"]
+Kind = Literal["prompt", "drawn", "taken", "ahead", "next", "refused", "unread", "residual", "bonus"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,9 @@ class TextToken:
         strength: 0..1, how strong its colour is.
         hint: one line for the pointer that rests on it.
         kind: "prompt", "drawn", "taken" (by hand), "ahead" (after the present place), or "next" (not drawn yet).
+            Of a draft model's tokens those accepted are "drawn", the others "refused" or "unread"; "residual" and
+            "bonus" are drawn by the model itself after them.
+        starts: whether a round begins here.
     """
 
     token: bytes
@@ -33,6 +36,7 @@ class TextToken:
     strength: float = 0.0
     hint: str = ""
     kind: Kind = "drawn"
+    starts: bool = False
 
 
 def generated_text(

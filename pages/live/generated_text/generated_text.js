@@ -3,7 +3,7 @@ import { newest } from "../newest.js";
 
 function build(token) {
   const element = document.createElement(token.selectable ? "button" : "span");
-  element.className = `token ${token.kind}`;
+  element.className = `token ${token.kind}${token.starts ? " starts" : ""}`;
   element.style.setProperty("--strength", token.strength);
   element.append(line("bdi", "text", token.token), line("span", "caption", token.caption));
   element.title = token.hint;

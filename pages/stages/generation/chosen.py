@@ -35,7 +35,7 @@ def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
         figures.distribution(
             result.initial_probs,
             result.probs,
-            result.removed_by >= 0,
+            result.removed,
             order,
             [_label(run, token_id) for token_id in order],
             chosen=None if node is None else node.token_id,
@@ -141,7 +141,7 @@ def _actions(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
     assert parent is not None  # the root is not chosen
     present = None if node is None else node.token_id
     order = [i for i in distribution.top(result.start.dense(), MAX_CANDIDATES).ids.tolist() if i != present]
-    removed, gone = result.removed_by >= 0, _("removed")
+    removed, gone = result.removed, _("removed")
 
     described = {
         i: f"{_label(run, i)} · {gone if removed[i] else fmt_probability(float(result.probs[i]))}" for i in order
@@ -155,7 +155,10 @@ def _actions(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
     )
     text = _("Choose") if node is None else _("Choose it instead")
     if take.button(text, key="generation.take", width="stretch", help=_("Starts a branch; nothing is lost.")):
-        run.take(parent, wanted)
+        try:
+            run.take(parent, wanted)
+        except ValueError as error:  # the text before it may not fit the constraint that holds now
+            run.error = error
         st.session_state[SELECTED] = None
         st.rerun()
     if node is not None and node is not run.node:

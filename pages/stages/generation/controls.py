@@ -10,7 +10,7 @@ from lmcore import LanguageModel
 from lmcore.generation.run import GenerationRun
 from pages.common import link, widgets
 from pages.common.text import _, visible
-from pages.stages.generation import stages, stops
+from pages.stages.generation import constraints, stages, stops
 from pages.stages.sampling import knobs
 
 PRESETS = {
@@ -26,6 +26,8 @@ _NAMED = 8  # end tokens that a help text names
 
 def show(lm: LanguageModel, run: GenerationRun) -> tuple[str, int]:
     """Draw the controls and give their values to the run; they hold from its next token on.
+
+    The constraint is set by the view of constraints, and holds here.
 
     Returns:
         What the tokens' colour means, and how many tokens are drawn as bars.
@@ -60,6 +62,7 @@ def apply(lm: LanguageModel, run: GenerationRun) -> None:
     stages.take_over()
     state = st.session_state
     run.settings = replace(knobs.settings(lm.config.vocab_size), seed=state["seed"])
+    run.constraint = constraints.chosen()
     if all(name in state for name in SET):  # else the page is drawn for the first time, and those below are to come
         run.max_new_tokens = state["max_new_tokens"]
         run.stop_strings = stops.read_strings(state["stop_strings"])

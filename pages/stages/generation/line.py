@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -16,20 +17,28 @@ from pages.common import page
 from pages.common.text import _, in_bits, markdown_literal, readable
 from pages.figures.theme import fmt_probability
 from pages.live.generated_text import Kind, TextToken, generated_text
-from pages.stages.generation import chosen, turn
+from pages.stages.generation import chosen, constraints, turn
 from pages.stages.generation.runs import SELECTED
 
 REFRESH = 0.25  # seconds between two looks at a generation that runs
 FULL_COLOUR_BITS = 10.0
+Picture = Callable[[GenerationRun, Node | None, int], None]
 
 
-def live(run: GenerationRun, prompt: Encoding, colour: str, top_n: int) -> None:
-    """Draw the text and the chosen token, again and again while the generation runs."""
+def live(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, picture: Picture = chosen.show) -> None:
+    """Draw the text and the chosen token, again and again while the generation runs.
+
+    Args:
+        run, prompt: what is written, and after what.
+        colour: what the tokens' colour means: "probability", "rank", "surprisal" or "forbidden".
+        top_n: how many tokens are drawn as bars.
+        picture: draws the distribution of a node, or with None of the token that comes next.
+    """
     running = run.running
-    st.fragment(_draw, run_every=REFRESH if running else None)(run, prompt, colour, top_n, running)
+    st.fragment(_draw, run_every=REFRESH if running else None)(run, prompt, colour, top_n, picture, running)
 
 
-def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, was_running: bool) -> None:
+def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, picture: Picture, was_running: bool) -> None:
     if turn.is_sent():
         st.rerun()  # the prompt is another one
     running = run.running
@@ -61,7 +70,7 @@ def _draw(run: GenerationRun, prompt: Encoding, colour: str, top_n: int, was_run
     if was_running and not running:
         st.rerun()  # the buttons, the branches and the table have to know
     turn.show(run)
-    chosen.show(run, selected, top_n)
+    picture(run, selected, top_n)
     status(run, running)
     _plain_text(run, prompt, drawn)
     _repetition(drawn)
@@ -83,6 +92,7 @@ def _token(step: Node, ahead: bool, colour: str, position: int) -> TextToken:
         "probability": (fmt_probability(step.prob), step.prob),
         "rank": (f"#{step.rank}", 1 / step.rank),
         "surprisal": (f"{bits:.2f}", bits / FULL_COLOUR_BITS),
+        "forbidden": (fmt_probability(step.forbidden), step.forbidden),
     }[colour]
     hint = _("position {position}, id {token_id}: {probability}, rank {rank}, {bits}").format(
         position=position,
@@ -117,6 +127,8 @@ def _why(run: TextRun[Any]) -> str:
             return _("The context is full: the model cannot see more than {n} tokens.").format(n=size)
         case "text ended":
             return _("The server ended the text here.")
+        case "constraint":
+            return constraints.why(run.refusal) if isinstance(run, GenerationRun) else ""
         case "max_new_tokens":
             return _("The limit of new tokens is reached. Raise it to continue.")
     return ""

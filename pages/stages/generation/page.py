@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from pages.common import engines, link, page, session, widgets
 from pages.common.text import _
-from pages.stages.generation import cache, continuing, engine, repetition, reported, runs, search, ties, writing
+from pages.stages.generation import (
+    cache,
+    constrained,
+    continuing,
+    engine,
+    repetition,
+    reported,
+    runs,
+    search,
+    speculation,
+    ties,
+    writing,
+)
 
 LARGER = "smollm2-135m-instruct"  # a model that has read so much that its circles tighten
 titles = {
@@ -15,6 +27,8 @@ titles = {
     "ties": _("Temperature 0 and ties"),
     "reported": _("Reported log-probabilities"),
     "cache": _("KV cache"),
+    "constraints": _("Constraints"),
+    "speculation": _("Speculation"),
 }
 
 
@@ -35,6 +49,10 @@ def show() -> None:
         ties.show(lm, run)
     elif view == "reported":
         reported.show(lm, run)
+    elif view == "constraints":
+        constrained.show(lm, prompt, run)
+    elif view == "speculation":
+        speculation.show(lm, prompt)
     else:
         cache.show(lm, prompt, run)
 
@@ -75,6 +93,22 @@ page.try_next(
         _("The usual pairing: temperature 0.8 and top-p 0.9"),
         "generation",
         {"generation.view": "write", "temperature": 0.8, "top_p": 0.9},
+    ),
+    page.Suggestion(
+        _("Only four words and a full stop: what a constraint takes from each token"),
+        "generation",
+        {
+            "generation.view": "constraints",
+            "model": "small-world",
+            "prompt": "The king",
+            "constraint": "regex",
+            "constraint.text": r"( [a-z]+){4}\.",
+        },
+    ),
+    page.Suggestion(
+        _("A draft model guesses the next tokens: how many are accepted?"),
+        "generation",
+        {"generation.view": "speculation"},
     ),
     page.Suggestion(_("What the sampler does to one distribution, stage by stage"), "sampling"),
 )

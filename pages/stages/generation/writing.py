@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import streamlit as st
 
-from lmcore import Encoding, LanguageModel, SamplingSettings
+from lmcore import Constraint, Encoding, LanguageModel, SamplingSettings
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
 from pages.common import conversation, page
 from pages.common.text import _, markdown_literal, ngettext, visible
-from pages.stages.generation import branches, controls, files, line, runs, stops, turn
+from pages.stages.generation import branches, constraints, controls, files, line, runs, stops, turn
 from pages.stages.generation.buttons import buttons
 from pages.stages.sampling import knobs
 
@@ -26,7 +26,7 @@ lm = lmcore.load({name!r})
 ids = lm.tokenizer.encode({prompt!r}).ids
 settings = lmcore.SamplingSettings({settings})
 stop_ids = {stop_ids}
-for step in lmcore.generate(lm, ids, settings, max_new_tokens={n}, stop_ids=stop_ids, use_cache={use_cache}):
+for step in lmcore.generate(lm, ids, settings, max_new_tokens={n}, stop_ids=stop_ids{more}):
     print(step.position, step.token_id, step.token, step.prob)
 """
 
@@ -47,17 +47,24 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
     """Draw the view."""
     left, right = page.workbench()
     with left:
+        constraints.note(run)
         colour, top_n = controls.show(lm, run)
     with right:
         files.opening()
         turn.is_sent()  # and the page is already about the new prompt
         if turn.wants_answer():
             _act(lm, run, run.start)
-        _buttons(lm, run)
+        moves(lm, run)
         line.live(run, prompt, colour, top_n)
     branches.show(run, len(prompt.ids))
     _earlier()
     files.show(run, prompt)
+    numbers(run)
+    page.snippet(code(lm, prompt, run))
+
+
+def numbers(run: GenerationRun) -> None:
+    """Show the numbers of the text in view as a table."""
     if run.node.parent is not None:
         st.subheader(_("The numbers"), anchor=False)
         page.numbers_table(
@@ -67,11 +74,11 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
                 _("probability"): "probability",
                 _("unmodified model"): "probability",
                 _("surprisal (bits)"): "logit",
+                **({_("not allowed"): "probability"} if any(s.constraint for s in run.tree.path(run.node)) else {}),
                 "temperature": "%.2f",
                 "top_p": "%.2f",
             },
         )
-    page.snippet(code(lm, prompt, run))
 
 
 def _earlier() -> None:
@@ -97,28 +104,29 @@ def code(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> str:
     """Return the Python that draws the text in view, or without one yet the text that would be drawn."""
     path = run.tree.path(run.node)
     values = {"name": lm.name, "prompt": prompt.text}
-    if any(step.by_hand or step.settings != run.settings or step.used_cache != run.use_cache for step in path):
+    now = (run.settings, run.use_cache, run.constraint)
+    if any(step.by_hand or (step.settings, step.used_cache, step.constraint) != now for step in path):
         return BRANCH_CODE.format(**values, steps="\n".join(_steps(path)))
     own = run.stop_ids == stops.default_ids(lm)
     return CODE.format(
         **values,
-        settings=_arguments(run.settings),
+        settings=arguments(run.settings),
         stop_ids="lm.end_tokens" if own else sorted(run.stop_ids),
         n=len(path) or run.max_new_tokens,
-        use_cache=run.use_cache,
+        more=_more(run.use_cache, run.constraint),
     )
 
 
 def _steps(path: list[Node]) -> Iterator[str]:
     """Yield the lines that draw or take the tokens of a branch, those drawn alike in one loop."""
     settings = None
-    for (asked, by_hand, used_cache), group in itertools.groupby(
-        path, key=lambda step: (step.settings, step.by_hand, step.used_cache)
+    for (asked, by_hand, used_cache, constraint), group in itertools.groupby(
+        path, key=lambda step: (step.settings, step.by_hand, step.used_cache, step.constraint)
     ):
         if asked != settings and asked is not None:
             settings = asked
-            yield f"settings = lmcore.SamplingSettings({_arguments(asked)})"
-        more = "" if used_cache else ", use_cache=False"
+            yield f"settings = lmcore.SamplingSettings({arguments(asked)})"
+        more = _more(used_cache, constraint)
         steps = list(group)
         if by_hand:
             yield from (f"node = tree.take(node, {step.token_id}, settings{more})" for step in steps)
@@ -126,12 +134,19 @@ def _steps(path: list[Node]) -> Iterator[str]:
             yield f"for _ in range({len(steps)}):\n    node = tree.draw(node, settings{more})"
 
 
-def _arguments(settings: SamplingSettings) -> str:
+def _more(use_cache: bool, constraint: Constraint | None) -> str:
+    """Return the arguments of a draw that are not as when nobody gives them, as Python."""
+    more = "" if use_cache else ", use_cache=False"
+    return more if constraint is None else more + f", constraint=lmcore.{constraint!r}"
+
+
+def arguments(settings: SamplingSettings) -> str:
+    """Return the arguments that make some settings, as Python."""
     return ", ".join(f"{name}={value!r}" for name, value in {**knobs.given(settings), "seed": settings.seed}.items())
 
 
-def _buttons(lm: LanguageModel, run: GenerationRun) -> None:
-    """Draw what moves the generation."""
+def moves(lm: LanguageModel, run: GenerationRun) -> None:
+    """Draw the buttons that move the generation."""
     buttons(
         {
             "step": run.step,
@@ -178,6 +193,7 @@ def _table(run: GenerationRun) -> pd.DataFrame:
             "top_k": [s.top_k or 0 for s in settings],
             "top_p": [s.top_p for s in settings],
             **({_("other settings"): others} if any(others) else {}),
+            **({_("not allowed"): [step.forbidden for step in path]} if any(step.constraint for step in path) else {}),
             "seed": [s.seed for s in settings],
         }
     )

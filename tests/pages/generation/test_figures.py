@@ -5,6 +5,7 @@ import pytest
 
 from pages.figures import theme
 from pages.figures.generation import curves, distribution
+from pages.figures.generation.side_by_side import side_by_side
 from pages.figures.generation.tree import Path as Way
 from pages.figures.generation.tree import tree
 
@@ -70,3 +71,16 @@ def test_curves_carry_their_numbers() -> None:
     bars = curves.measures({"distinct-1": [0.5, 1.0], "self-BLEU": [None, 0.25]}, ["<a>", "b"], y_title="y")
     assert [list(bar.y) for bar in bars.data] == [[0.5, None], [1.0, 0.25]] and bars.data[0].name == "&lt;a&gt;"
     assert bars.data[0].text == ["0.500", "–"] and bars.layout.yaxis.range[0] == 0
+
+
+def test_bars_side_by_side_mark_what_was_drawn_and_what_is_not_allowed() -> None:
+    figure = side_by_side(
+        ["<b>", "c", "rest"], {"p": [0.5, 0.3, 0.2], "q": [0.0, 0.9, 0.1]}, axis="x", chosen=1, removed=[0]
+    )
+    p, q = figure.data
+    assert list(p.x) == [0.5, 0.3, 0.2] and list(q.x) == [0.0, 0.9, 0.1]
+    assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "c", "rest"]
+    assert [shape != "" for shape in p.marker.pattern.shape] == [True, False, False]
+    assert set(q.marker.pattern.shape) == {""} and p.marker.color[0] == theme.REMOVED
+    assert [width > 0 for width in q.marker.line.width] == [False, True, False]
+    assert max(figure.layout.xaxis.tickvals) == 1

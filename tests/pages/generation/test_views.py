@@ -91,7 +91,7 @@ def test_time_and_memory_of_the_cache_are_measured() -> None:
     assert len(printed(app).splitlines()) == len(frame)
 
 
-@pytest.mark.parametrize("name", ["write", "search", "trap", "many", "cache"])
+@pytest.mark.parametrize("name", ["write", "search", "trap", "many", "cache", "constraints", "speculation"])
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("prompt", ["a", "\0\u202e<script>alert(1)</script> :red[x] $y$ ", "今天天气" * 64])
 def test_every_view_stands_any_prompt(name: str, lang: str, prompt: str) -> None:
