@@ -52,8 +52,6 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
     with right:
         files.opening()
         turn.is_sent()  # and the page is already about the new prompt
-        if turn.wants_answer():
-            _act(lm, run, run.start)
         moves(lm, run)
         line.live(run, prompt, colour, top_n)
     branches.show(run, len(prompt.ids))
@@ -146,7 +144,9 @@ def arguments(settings: SamplingSettings) -> str:
 
 
 def moves(lm: LanguageModel, run: GenerationRun) -> None:
-    """Draw the buttons that move the generation."""
+    """Draw the buttons that move the generation; a message that was just sent is answered first."""
+    if turn.wants_answer():
+        _act(lm, run, run.start)
     buttons(
         {
             "step": run.step,
