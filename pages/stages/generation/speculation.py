@@ -21,7 +21,7 @@ from pages.stages.sampling import knobs
 _SELECTED = "speculation.selected"  # (round, place) of the token whose distributions are shown
 _BARS = 4  # tokens drawn as bars
 _NAME = "speculation"
-_SMALL = "small-world-experts"  # drafts for the other small worlds: of all it is refused most often
+_SMALL = "small-world-none"  # drafts for the other small worlds: it knows no positions
 
 CODE = """
 import lmcore
