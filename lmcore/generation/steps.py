@@ -121,5 +121,6 @@ def _steps(
         state = result.next_state(token_id)
         yield GenerationStep(len(ids), token_id, lm.tokenizer.token_bytes(token_id), logits, result)
         ids.append(token_id)
-        if token_id in stop_ids or len(ids) > lm.config.context_length:
+        is_whole = masks is not None and token_id in lm.end_tokens  # a constraint allows nothing after the end
+        if is_whole or token_id in stop_ids or len(ids) > lm.config.context_length:
             return
