@@ -62,7 +62,7 @@ def show(lm: LanguageModel, settings: SamplingSettings, pinned: SamplingSettings
         st.code(command, language="bash", wrap_lines=True)
 
 
-def summary(settings: Sequence[Sequence[Mapping[str, Sequence[Any]]]]) -> pd.DataFrame:
+def summary(settings: Sequence[Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     """Return a row for the lab's settings, and one for those that are pinned.
 
     Args:
