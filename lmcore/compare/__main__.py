@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         text = sys.stdin.read() if str(given.text) == "-" else given.text.read_text(encoding="utf-8")
         models = load(given.a), load(given.b)
-        sides = [_side(lm, text, given.control, given.tokens, given.new) for lm in models]
-        found = compare(*sides)
+        a, b = (_side(lm, text, given.control, given.tokens, given.new) for lm in models)
+        found = compare(a, b)
         _print(found, given.worst)
         if given.parts:
             _print_parts(*models, found)

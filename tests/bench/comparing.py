@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,7 +40,7 @@ def main() -> None:
     ids = tuple(a.tokenizer.encode(TEXT).ids[: given.tokens])
     print(f"{len(ids)} tokens, {a.name} and {b.name}, 2 threads")
     a(ids[:8]), b(ids[:8])
-    passes = [timed(f"one pass of {lm.name}", lambda lm=lm: lm(ids))[0] for lm in (a, b)]
+    passes = [timed(f"one pass of {lm.name}", partial(lm, ids))[0] for lm in (a, b)]
     found = compare(Side(model=a, ids=ids), Side(model=b, ids=ids))
     whole, _first = timed("comparison, its passes included", lambda: (found.first_difference, found.divergence))
     print(f"{'beside the two passes':44}{whole - sum(passes):8.3f} s")

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lmcore.analysis.position.length import Bins
-from lmcore.config import PositionEncodingName
 from pages.common.escape import plotly_literal
 from pages.figures import theme
 from pages.figures.figure import Figure
 
-COLOURS: dict[PositionEncodingName, str] = {
+COLOURS: dict[str, str] = {
     "rope": theme.CATEGORICAL[0],
     "learned": theme.CATEGORICAL[1],
     "sinusoidal": theme.CATEGORICAL[2],

@@ -40,7 +40,7 @@ def margins_and_differences(
     for (name, values), colour in zip(zip(differences, amounts, strict=True), CATEGORICAL[1:], strict=False):
         figure.add_scatter(
             x=x,
-            y=np.where(values > 0, values, None),
+            y=np.where(values > 0, values, np.nan),
             name=plotly_literal(name),
             mode="lines",
             line={"color": colour, "width": 1.5},

@@ -166,7 +166,9 @@ def _draw(measure: str, found: Measured, everything: bool) -> None:
     true = measure == "kld" and all(each is not None for each in extra)
     if true:  # bars say whether a point differs from the line
         values = [
-            Estimate(row.mean_truth_kld.value, more.error) for row, more in zip(compared, extra, strict=True) if more
+            Estimate(row.mean_truth_kld.value, more.error)
+            for row, more in zip(compared, extra, strict=True)
+            if more and row.mean_truth_kld
         ]
     level = None
     if true and base.mean_truth_kld is not None:

@@ -28,7 +28,7 @@ for place, errors in relative_errors(lm, quantised, lm.tokenizer.encode({prompt!
 @shared(entries=32)
 def _errors(base: str, variant: str, ids: tuple[int, ...], _lms: tuple[LanguageModel, ...]) -> dict[str, np.ndarray]:
     with session.forward_lock():
-        return {name: each.numpy() for name, each in hidden.relative_errors(*_lms, ids).items()}
+        return {name: each.numpy() for name, each in hidden.relative_errors(_lms[0], _lms[1], ids).items()}
 
 
 def show(lm: LanguageModel, kind: Kind, picture: DeltaGenerator) -> None:

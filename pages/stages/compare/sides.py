@@ -50,11 +50,11 @@ class Pair:
 
     def comparison(self, max_new_tokens: int = 0) -> Comparison:
         """Return their comparison; the passes of local models are those that all sessions share."""
-        sides = [
+        a, b = (
             replace(side, max_new_tokens=max_new_tokens) if isinstance(side, (Side, Served)) else side
             for side in (self.a, self.b)
-        ]
-        return compare(*sides, forward=session.forward(), lock=session.forward_lock())
+        )
+        return compare(a, b, forward=session.forward(), lock=session.forward_lock())
 
     @property
     def local(self) -> tuple[LanguageModel, LanguageModel] | None:

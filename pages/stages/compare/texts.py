@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import streamlit as st
 
@@ -54,7 +55,7 @@ def _told(pair: Pair, n: int) -> list[tuple[Drawn, ...] | None]:
     found: list[tuple[Drawn, ...] | None] = []
     for side, run in ((pair.a, comparison.a), (pair.b, comparison.b)):
         if isinstance(side, Served):
-            found.append(engines.ask(side.engine, ("compare.drawn", pair.key, n), lambda run=run: run.drawn))
+            found.append(engines.ask(side.engine, ("compare.drawn", pair.key, n), partial(getattr, run, "drawn")))
         else:
             found.append(None if isinstance(run, LocalRun) else comparison.drawn[run is comparison.b])
     return found

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import lmcore
-from lmcore.config import PositionEncodingName
 from pages.common import session
 from pages.common.text import _
 
 
-def built_in_models() -> dict[PositionEncodingName, str]:
+def built_in_models() -> dict[str, str]:
     """Return the built-in models that differ only in their position encoding, by encoding."""
     configs = lmcore.builtin.configs()
     dense = {name: config for name, config in configs.items() if config.n_experts is None}
     return {config.position_encoding: name for name, config in dense.items() if config.tie_embeddings}
 
 
-def encoding_titles() -> dict[PositionEncodingName, str]:
+def encoding_titles() -> dict[str, str]:
     """Return what the position encodings are called on screen."""
     return {
         "rope": "RoPE",

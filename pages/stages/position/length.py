@@ -13,7 +13,6 @@ import streamlit as st
 import lmcore
 from lmcore.analysis.position.length import HELD_OUT_SEED, Bins, binned, grammar_losses_by_position, losses_by_position
 from lmcore.analysis.position.length_run import HeldOutLosses, LengthRun, Measure
-from lmcore.config import PositionEncodingName
 from lmcore.corpus import Truth, windows
 from pages.common import page, session, widgets
 from pages.common.shared import shared
@@ -159,12 +158,12 @@ def _n_windows(run: LengthRun) -> int:
     return run.n_batches * PER_BATCH
 
 
-def _curves(run: LengthRun, width: int) -> tuple[dict[str, Bins], dict[PositionEncodingName, Bins]]:
+def _curves(run: LengthRun, width: int) -> tuple[dict[str, Bins], dict[str, Bins]]:
     """Return the binned losses by encoding, the grammar's first, and what lies above the grammar's on the same text."""
     store = held_out_losses()
     grammar = store.measured(GRAMMAR, run.n_batches)
     losses: dict[str, Bins] = {} if grammar is None else {GRAMMAR: binned(grammar, width)}
-    excess: dict[PositionEncodingName, Bins] = {}
+    excess: dict[str, Bins] = {}
     for encoding, name in built_in_models().items():
         found = store.measured(name, run.n_batches)
         if found is not None and grammar is not None:

@@ -21,11 +21,11 @@ def rows(off: float = 0.0) -> list[dict[str, Any]]:
     """Return what the model draws and holds most probable, one log-probability off by so much."""
     lm = lmcore.load("small-world")
     settings = lmcore.preset("vllm", temperature=0.8, seed=1)
-    found = []
+    found: list[dict[str, Any]] = []
     for step in lmcore.generate(lm, lm.tokenizer.encode(PROMPT).ids, settings, max_new_tokens=N):
         log_probs = torch.log_softmax(step.logits.double(), -1)
         best = log_probs.topk(5)
-        top = {
+        top: dict[str, tuple[int, float]] = {
             lm.tokenizer.decode([i]): (i, v) for v, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)
         }
         own = float(log_probs[step.token_id])

@@ -60,8 +60,8 @@ def test_the_numbers_are_those_of_the_logits() -> None:
     first = int(p[place].argmax())
     assert numbers(bars.data[0].x)[0] == pytest.approx(float(p[place, first]))
     assert numbers(bars.data[1].x)[0] == pytest.approx(float(q[place, first]))
-    first, means = printed(app).strip().split("\n")
-    assert first.startswith("logits") and float(means.split()[0]) == pytest.approx(float(kl_bits(p, q).mean()))
+    verdict, means = printed(app).strip().split("\n")
+    assert verdict.startswith("logits") and float(means.split()[0]) == pytest.approx(float(kl_bits(p, q).mean()))
 
 
 def test_another_vocabulary_and_strange_links() -> None:
