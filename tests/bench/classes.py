@@ -29,6 +29,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from pages.classes.codes import new_secret
 from pages.classes.operator import FILE_VARIABLE
+from pages.classes.seat import STUDENT
 from pages.classes.store import Store
 from pages.lessons.reading import OWN, read
 from tests.bench.sessions import Server, Session, running_server
@@ -46,7 +47,7 @@ def student(server: Server, code: str, number: int, joins_at: float, steps: list
     time.sleep(max(0.0, joins_at + chance.uniform(0, JOIN) - time.time()))
     started = time.time()
     lesson, secret = read(OWN / f"{LESSON}.toml"), new_secret()
-    page = Session(server, "lessons", **{"lang": "en", "class": code})
+    page = Session(server, "lessons", cookie=f"{STUDENT}={secret}", **{"lang": "en", "class": code})
     page.run()
     with connect(f"ws://localhost:{server.port}/class/{code}") as socket:
         socket.send(json.dumps({"student": secret}))

@@ -76,10 +76,11 @@ class Session:
     Args:
         server: whom to visit.
         page: the address of the page, e.g. "sampling".
+        cookie: what the browser kept of an earlier visit, e.g. "class-student=…".
         state: what the address says after it, e.g. {"prompt": "The king"}.
     """
 
-    def __init__(self, server: Server, page: str, **state: str) -> None:
+    def __init__(self, server: Server, page: str, *, cookie: str = "", **state: str) -> None:
         self._page, self._query = page, urllib.parse.urlencode(state)
         self._pages: dict[str, str] = {}  # address -> what the server calls the page
         self._widgets: dict[str, tuple[str, str]] = {}  # key -> id and the fragment it stands in
@@ -88,7 +89,12 @@ class Session:
         self._open = contextlib.ExitStack()
         address = f"ws://localhost:{server.port}/_stcore/stream"
         self._socket = self._open.enter_context(
-            connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None)
+            connect(
+                address,
+                subprotocols=[Subprotocol("streamlit")],
+                max_size=None,
+                additional_headers={"Cookie": cookie} if cookie else None,
+            )
         )
 
     def run(self, fragment: str = "") -> list[ForwardMsg]:
