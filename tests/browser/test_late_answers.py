@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.delaying_proxy import DelayingProxy
+from tests.browser.late import controls, faults
 
 LATE = 1.0  # seconds
 
@@ -53,3 +54,23 @@ def test_a_chip_chosen_while_another_is_answered_stays(delaying_proxy: DelayingP
     delaying_proxy.settle(page)
     expect(chips.nth(2)).to_have_attribute("aria-selected", "true")
     assert "position=2" in page.url
+
+
+# A page of each kind of control: sliders, lists, chips, switches, and parts that compute in the browser.
+PAGES = (
+    "/blocks?blocks.view=interventions",
+    "/embedding?table.view=neighbours",
+    "/position?position.view=rope",
+    "/generation?top_n=5",
+)
+
+
+def test_controls_worked_before_the_answer_keep_what_was_done_last(
+    delaying_proxy: DelayingProxy, open_page: OpenPage
+) -> None:
+    for address in PAGES:
+        page = open_page(f"{delaying_proxy.url}{address}&lang=en&prompt=The+weather+today+is")
+        few = controls(page)[:3]
+        assert len(few) == 3, address
+        assert list(faults(page, delaying_proxy, open_page, seconds=0.6, chosen=few)) == [], address
+        page.close()
