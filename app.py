@@ -44,7 +44,7 @@ def main() -> None:
         document()
         record.publish()
         seat.publish()
-    page = st.navigation(listed := pages())
+    page = st.navigation(listed := pages(), expanded=True)
     name = _("Language model explorer")
     # With an entry of its own there is Streamlit's menu, and in it the choice of light or dark.
     st.set_page_config(page_title=f"{page.title.lstrip('0123456789 ')} · {name}", menu_items={"About": name})

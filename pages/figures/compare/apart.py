@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
-from pages.figures.axes import tilt
 from pages.figures.figure import Figure
 
 _NAMED = 24  # tokens of a text along the axis
@@ -63,12 +62,13 @@ def along_the_text(
         xaxis={
             "title_text": titles[0],
             "tickmode": "array",
+            "tickangle": -40 if max(map(len, tokens), default=0) > 2 else 0,  # flat ones meet in a narrow column
             "tickvals": places[::every].tolist(),
             "ticktext": names[::every],
         },
         yaxis={"title_text": titles[1], "rangemode": "tozero", "showgrid": True, "gridcolor": theme.GRID},
     )
-    return tilt(figure)
+    return figure
 
 
 def parts(labels: Sequence[str], gone: ArrayLike, title: str) -> Figure:

@@ -106,7 +106,7 @@ def _verdict(pair: Pair, found: Found) -> None:
         if first is not None:
             values = {"position": first.place} if first.stage == "logits" and first.place is not None else {}
             with st.container(width="content"):
-                page.follow(page.Suggestion(_("Show it on its page"), _OPENS[first.stage], values))
+                page.follow(page.Suggestion(_("Show it"), _OPENS[first.stage], values))
     if pair.cut:
         st.caption(_("The first {n} tokens are compared.").format(n=MOST_TOKENS))
 
