@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import torch
 
+_setting = threading.Lock()  # one at a time: a thread made meanwhile would take 1 for its own number
+
 
 @contextmanager
 def one_core() -> Iterator[None]:
@@ -17,11 +19,12 @@ def one_core() -> Iterator[None]:
     made for it. Small models, and passes over one token, gain nothing from a second core, and on a busy machine every
     operation waits for it.
     """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    restoring = threading.Thread(target=torch.set_num_threads, args=(before,))
-    restoring.start()
-    restoring.join()
+    with _setting:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        restoring = threading.Thread(target=torch.set_num_threads, args=(before,))
+        restoring.start()
+        restoring.join()
     try:
         yield
     finally:

@@ -128,7 +128,7 @@ def _matching(text: str, other: str) -> Iterator[tuple[int, int, int, int]]:
     last = sum(1 for _both in takewhile(lambda both: both[0] == both[1], zip(*rest, strict=False)))
     middle, its_middle = (each[first : len(each) - last] for each in (ours, theirs))
     if max(len(middle), len(its_middle)) <= _MOST_PIECES:
-        found = list(SequenceMatcher(None, middle, its_middle, autojunk=False).get_opcodes())
+        found = list(SequenceMatcher(None, middle, its_middle).get_opcodes())
     else:
         found = [("replace", 0, len(middle), 0, len(its_middle))]
     starts, its_starts = ([0, *accumulate(map(len, each))] for each in (ours, theirs))

@@ -27,6 +27,7 @@ _MARKS: tuple[tuple[Kind, str, str], ...] = (
     ("tool_call", "<|tool_call_begin|>", "<|tool_call_end|>"),
     ("tool_call", "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
 )
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 _LONGEST_CALL, _DEEPEST = 20_000, 50  # what is longer, or nested deeper, is shown as it was written
 _CHANNEL = "<|channel|>"  # gpt-oss writes a turn as several messages, each in a channel
 _CHANNELS = re.compile(
@@ -36,7 +37,7 @@ _CHANNELS = re.compile(
 )
 _FUNCTION = re.compile(r"\s*<function=([^>]+)>(.*)</function>\s*", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
-_KEY_AND_VALUE = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_KEY_AND_VALUE = re.compile(r"<arg_key>([^<]*)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -166,9 +167,10 @@ def _calls(text: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 def _json(text: str) -> Any:
     """Return what a text says in JSON; None where it is none, or nested so deep that it could not be written again."""
-    if max(accumulate((c in "[{") - (c in "]}") for c in text), default=0) > _DEEPEST:
+    bare = _STRING.sub("", text)  # brackets in a string nest nothing
+    if max(accumulate((c in "[{") - (c in "]}") for c in bare), default=0) > _DEEPEST:
         return None
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -86,5 +86,6 @@ def answer_loss(lm: ChatModel, ids: Sequence[int], answer: str) -> float:
         raise ValueError("the answer is empty; give a text, whose loss is measured.")
     if not ids:
         raise ValueError("there are no ids before the answer; give one at least, for its first token to follow.")
-    log_probs = lm.last_logits([*ids, *targets[:-1]], len(targets)).log_softmax(-1)
-    return -sum(float(row[target]) for row, target in zip(log_probs, targets, strict=True)) / len(targets)
+    logits = lm.last_logits([*ids, *targets[:-1]], len(targets))
+    losses = (float(row.logsumexp(-1) - row[target]) for row, target in zip(logits, targets, strict=True))
+    return sum(losses) / len(targets)

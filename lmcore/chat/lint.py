@@ -169,7 +169,8 @@ class Lint:
                 return
             theirs, their_ids = written.text, tuple(self._encoded(written).ids)
         ours, ids = self._rendered.text, self._encoding.ids
-        harm = None if their_ids is None else self._harms.loss(their_ids)
+        size = self._lm.config.vocab_size  # another model's ids cannot be read here
+        harm = self._harms.loss(their_ids) if their_ids and all(0 <= i < size for i in their_ids) else None
         if theirs != ours:
             at = _first_difference(ours, theirs)
             shown = {"theirs": repr(theirs[at:][:_SHOWN]), "ours": repr(ours[at:][:_SHOWN])}

@@ -108,7 +108,8 @@ class ConvertedCopy:
         if self._folder is None or self._dtype not in _DTYPES:
             return
         said(Doing.KEEPING_COPY, 0.0)
-        tensors = own_tensors(model)
+        # Aliases: who puts other numbers in the parameters' place, as quantising does, leaves these.
+        tensors = {name: tensor.detach() for name, tensor in own_tensors(model).items()}
         facts = {
             "source": self._source,
             "dtype": str(self._dtype),
@@ -145,12 +146,15 @@ class ConvertedCopy:
     def _remove_older(self, root: Path) -> None:
         """Remove the copies of the same source as it was before it changed, and what was never finished."""
         for unfinished in root.glob("unfinished-*"):
-            if time.time() - unfinished.stat().st_mtime > _ABANDONED_AFTER:
-                shutil.rmtree(unfinished, ignore_errors=True)
+            with suppress(OSError):  # finished meanwhile
+                if time.time() - unfinished.stat().st_mtime > _ABANDONED_AFTER:
+                    shutil.rmtree(unfinished, ignore_errors=True)
         for facts_path in root.glob("*/model.json"):
             try:
-                facts: dict[str, Any] = json.loads(facts_path.read_text(encoding="utf-8"))
-            except ValueError:
+                facts = json.loads(facts_path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            if not isinstance(facts, dict):
                 continue
             if facts.get("source") == self._source and facts.get("dtype") == str(self._dtype):
                 shutil.rmtree(facts_path.parent, ignore_errors=True)

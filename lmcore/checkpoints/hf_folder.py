@@ -30,7 +30,7 @@ from lmcore.model_card import ModelCard
 from lmcore.tokenizer import PretrainedTokenizer
 
 _HEAD = re.compile(r"---\n(.*?)\n---", re.DOTALL)
-_LINE = re.compile(r"^(license|license_name|base_model):\s*(?:\[\s*|-\s*)?([^\s\]]+)", re.MULTILINE)
+_LINE = re.compile(r"^(license|license_name|base_model):[ \t]*(?:\[[ \t]*|\n[ \t]*-[ \t]*)?([^\s\],]+)", re.MULTILINE)
 _LONGEST = 200  # characters of a line of a README
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 

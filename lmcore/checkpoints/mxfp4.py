@@ -77,8 +77,10 @@ class Mxfp4(TensorSource):
             return self._files.read(name, dtype)
         blocks, scales = (self._files.read_bytes(name + ending) for ending in (_BLOCKS, _SCALES))
         values = torch.tensor([*_MAGNITUDES, *(-each for each in _MAGNITUDES)], dtype=dtype)
-        experts = [_unpacked(*pair, values) for pair in zip(blocks, scales, strict=True)]
-        return torch.stack(experts)
+        found = torch.empty(self._shapes[name], dtype=dtype)
+        for place, *pair in zip(found, blocks, scales, strict=True):
+            place.copy_(_unpacked(*pair, values))
+        return found
 
     def storage(self) -> dict[str, StorageType]:
         """Return how much is stored as what."""

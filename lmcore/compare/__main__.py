@@ -55,6 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _side(lm: LanguageModel, text: str, control: bool, most: int, new: int) -> Side:
     """Return a side that reads the text, or so many tokens of it as are asked for and fit."""
     most = min(most, lm.config.context_length - new)
+    if most < 1 or new < 0:
+        raise ValueError(
+            f"{lm.name}: {most} tokens of the text are read and {new} generated; ask for at least 1 and 0, and for no "
+            f"more than {lm.config.context_length} together."
+        )
     whole = lm.tokenizer.encode(text, special_tokens=control)
     settings = SamplingSettings(temperature=0, seed=0)
     if len(whole.ids) <= most:

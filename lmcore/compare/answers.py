@@ -114,7 +114,7 @@ def _one(row: Mapping[str, Any]) -> tuple[bytes, int | None, float | None]:
     log_prob, prob = _number(row.get("logprob")), _number(row.get("prob"))
     if log_prob is None and prob is not None:
         log_prob = math.log(prob) if prob > 0 else -math.inf
-    return token, told_id if type(told_id) is int and told_id >= 0 else named, log_prob
+    return token, told_id if type(told_id) is int and 0 <= told_id < 1 << 31 else named, log_prob
 
 
 def _among(told: Sequence[tuple[bytes, int | None, float | None]]) -> tuple[TopToken, ...]:
@@ -132,11 +132,11 @@ def _among(told: Sequence[tuple[bytes, int | None, float | None]]) -> tuple[TopT
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         return None
-    return -math.inf if value <= _IMPOSSIBLE else float(value)
+    return -math.inf if value <= _IMPOSSIBLE else float(min(value, 1.0))  # no probability or its logarithm is more
 
 
 def _ids(value: Any) -> tuple[int, ...]:
-    is_ids = isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
+    is_ids = isinstance(value, list) and all(type(each) is int and 0 <= each < 1 << 31 for each in value)
     return tuple(value) if is_ids else ()

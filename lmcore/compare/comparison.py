@@ -21,6 +21,7 @@ from lmcore.compare.measures import Divergence, shared, told, whole
 from lmcore.compare.served import Served, ServedRun
 from lmcore.compare.side import Drawn, Forward, LocalRun, Run, Side
 from lmcore.compare.told import Told
+from lmcore.distribution import rank
 from lmcore.engines.agreement import id_of_text
 from lmcore.engines.top_tokens import TopTokens
 from lmcore.language_model import LanguageModel
@@ -99,6 +100,8 @@ class Comparison:
         """The positions of A and of B that are compared: those at the same place of the text, of which both tell
         something. After a pasted request's prompt come the tokens of its answer, which the other side is given too."""
         if isinstance(self.a, Told) or isinstance(self.b, Told):
+            if not all(self._can_read(run) for run in (self.a, self.b) if isinstance(run, LocalRun)):
+                return ()
             pairs = [(i, i) for i in range(self._prompt - 1, self._prompt + len(self._answer))]
         elif self.a.ids is None or self.b.ids is None:
             return ()
@@ -111,6 +114,8 @@ class Comparison:
     @cached_property
     def divergence(self) -> Divergence:
         """How far the next-token distributions are apart at each of `places`, before any sampler."""
+        if not self.places:
+            return told([], [])
         left, right = (list(side) for side in zip(*self.places, strict=True)) if self.places else ([], [])
         a, b = self._logits_a, self._logits_b
         if a is not None and b is not None:
@@ -120,7 +125,12 @@ class Comparison:
                 return whole(a, b)
             assert self.a.tokenizer is not None and self.b.tokenizer is not None
             return shared(a, b, *vocabularies(self.a.tokenizer, self.b.tokenizer))
-        return told(*self._both_told(left, right))
+        found = told(*self._both_told(left, right))
+        if a is not None:  # its whole order is known, not only the tokens beside B's
+            for row, (place, token_id) in enumerate(zip(left, found.first_b.tolist(), strict=True)):
+                if 0 <= token_id < a.shape[-1]:
+                    found.rank[row] = rank(a[place], token_id)
+        return found
 
     @property
     def kl(self) -> KL:
@@ -191,6 +201,12 @@ class Comparison:
     def worst(self, n: int = 10) -> list[int]:
         """Return the n entries of `places` with the largest KL(A‖B), the largest first."""
         return np.argsort(-self.divergence.kl_ab, kind="stable")[:n].tolist()
+
+    def _can_read(self, run: LocalRun) -> bool:
+        """Whether a local model takes the tokens that the pasted side tells."""
+        ids = next((each.ids for each in (self.a, self.b) if isinstance(each, Told) and each.ids), run.ids)
+        whole, config = (*ids, *self._answer), run.lm.config
+        return len(whole) <= config.context_length and all(0 <= i < config.vocab_size for i in whole)
 
     def _finding(self, stage: Stage) -> Finding:
         if stage not in self._found:

@@ -121,7 +121,8 @@ def shared(a: Tensor, b: Tensor, groups_a: np.ndarray, groups_b: np.ndarray) -> 
         raise ValueError("the two vocabularies have no token in common, so there is nothing to compare.")
     found = _empty(len(a))
     kept_a, kept_b = groups_a >= 0, groups_b >= 0
-    for row, (left, right) in enumerate(zip(a.detach().double().numpy(), b.detach().double().numpy(), strict=True)):
+    for row, pair in enumerate(zip(a.detach(), b.detach(), strict=True)):
+        left, right = (each.double().numpy() for each in pair)
         p, q = (_softmax(each) for each in (left, right))
         found.first_a[row], found.margin[row] = _first_two(left)
         found.first_b[row] = int(right.argmax())

@@ -7,6 +7,7 @@ make it, and with all of A's tensors back it is A, exactly. What B's config or i
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -88,7 +89,9 @@ class _Measure:
     """KL(A‖A with other tensors) over a text; the same tensors give 0 exactly."""
 
     def __init__(self, a: LanguageModel, ids: Tensor, mine: Mapping[str, Tensor]) -> None:
-        self._model, self._ids = a.model, ids
+        # Of its own, sharing the tensors: functional_call changes the module that others read meanwhile.
+        self._model = copy.deepcopy(a.model, {id(x): x for x in (*a.model.parameters(), *a.model.buffers())})
+        self._ids = ids
         self._log_probs: Tensor | None = None
         self._log_probs = self._read(mine)
         self._probs = self._log_probs.exp()

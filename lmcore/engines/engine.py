@@ -279,7 +279,10 @@ class Engine:
         body = {**self._body(prompt, n), "max_tokens": 1, "temperature": 0.0}
         if kind == "by id":
             choice = choice_of(self.client.post("completions", {**body, "prompt_logprobs": n}), self.name)
-            following = top_tokens(log_probs_of(choice, self.name)["top_logprobs"][0], n)
+            places = log_probs_of(choice, self.name)["top_logprobs"]
+            if not places or not places[0]:
+                raise EngineError("no log-probabilities", f"{self.name}: its answer holds no log-probabilities.")
+            following = top_tokens(places[0], n)
             return with_ids(choice.get("prompt_logprobs"), self.name), following
         choice = choice_of(self.client.post("completions", {**body, "echo": True}), self.name)
         told = log_probs_of(choice, self.name)

@@ -37,7 +37,7 @@ def with_ids(given: Any, engine: str) -> tuple[PromptToken, ...]:
     """
     try:
         return tuple(_with_id(place) for place in given)
-    except (TypeError, KeyError, ValueError, StopIteration, AttributeError):
+    except (TypeError, LookupError, ValueError, ArithmeticError, StopIteration, AttributeError):
         raise EngineError("unreadable", f"{engine}: its scores of the prompt are not built as expected.") from None
 
 

@@ -111,7 +111,7 @@ def top_tokens(given: Mapping[str, float], asked: int, drawn: str | None = None)
     3
     """
     names = sorted(given, key=given.__getitem__, reverse=True)
-    by_text = not all(name.startswith(_BY_ID) for name in names)
+    by_text = any(id_of(name) is None for name in names)
     if by_text and drawn is not None and names and names[-1] == drawn and len(names) <= asked:
         names.pop()  # it may be there only because it came, in the place of one that fell together
     names = names[:asked]
@@ -135,7 +135,7 @@ def id_of(name: str) -> int | None:
     (17, None)
     """
     number = name.removeprefix(_BY_ID)
-    return int(number) if number != name and number.isdigit() else None
+    return int(number) if number != name and number.isdecimal() and len(number) < 10 else None
 
 
 def choice_of(answer: Any, engine: str) -> Mapping[str, Any]:
@@ -182,4 +182,6 @@ def log_probs_of(choice: Mapping[str, Any], engine: str) -> Mapping[str, Sequenc
 
 def _possible(log_prob: Any) -> Any:
     """Return a log-probability, minus infinity where a server writes a large number for it."""
-    return -math.inf if isinstance(log_prob, (int, float)) and log_prob <= _IMPOSSIBLE else log_prob
+    if not isinstance(log_prob, (int, float)):
+        return log_prob
+    return -math.inf if log_prob <= _IMPOSSIBLE else min(log_prob, 1.0)

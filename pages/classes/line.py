@@ -55,7 +55,7 @@ class _Lines:
         self.all: set[_Line] = set()
         self.told: dict[str, dict[str, Any]] = {}  # class -> what its teacher is told
         self.turns: dict[str, int] = {}
-        self._marks: dict[str, tuple[int, int]] = {}
+        self._marks: dict[str, tuple[int, int] | None] = {}  # None for a class that is gone
         self._task: asyncio.Task[None] | None = None
 
     def add(self, line: _Line) -> None:
@@ -87,14 +87,19 @@ class _Lines:
         codes = {line.code for line in self.all}
         self.told = {code: self.told[code] for code in codes & self.told.keys()}
         self.turns = {code: self.turns[code] for code in codes & self.turns.keys()}
-        changed = {code for code in codes if marks.get(code) != self._marks.get(code, ())}
+        changed = {code for code in codes if code not in self._marks or marks.get(code) != self._marks[code]}
         for code in changed:
             room = store.find(code)
             self.turns[code] = -1 if room is None else room.turn
             if room is not None:
                 counts = store.counts(code, room.lesson, room.step)
-                self.told[code] = {"turn": room.turn, "here": store.here(code), "counts": counts}
-        self._marks = marks
+                self.told[code] = {
+                    "turn": room.turn,
+                    "here": store.here(code),
+                    "counts": counts,
+                    "of": [room.lesson, room.step],
+                }
+        self._marks = {code: marks.get(code) for code in codes}
         for line in self.all:
             if line.code in changed:
                 line.waiting.set()
@@ -136,10 +141,10 @@ async def _greeted(socket: WebSocket) -> _Line | None:
     store, refused, name = operator.store(), "", None
     student, teacher = said.get("student"), said.get("teacher")
     known = isinstance(student, str) and store.knows(code, student)
-    if not known and not operator.guesses.allowed(source):
-        refused = "slow"
-    elif isinstance(teacher, str) and store.teaches(code, teacher):
+    if isinstance(teacher, str) and store.teaches(code, teacher):
         pass
+    elif not known and not operator.guesses.allowed(source):
+        refused = "slow"
     elif isinstance(student, str) and len(student) >= 32:
         try:
             name = store.join(code, student)

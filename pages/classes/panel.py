@@ -39,7 +39,7 @@ def attends() -> bool:
 
 def shared() -> tuple[str, ...]:
     """Return which parameters a shared address has: in a class its code alone."""
-    return (CODE,) if attends() else ()
+    return (CODE,) if CODE in st.query_params else ()
 
 
 def begin() -> None:

@@ -6,7 +6,6 @@ import logging
 import sqlite3
 from dataclasses import dataclass, replace
 from typing import cast
-from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
@@ -112,10 +111,7 @@ def start(lesson: Lesson) -> str:
         sqlite3.Error, OSError, ValueError: the operator's file cannot be used.
     """
     code, secret = operator.store().start(lesson.name)
-    secrets = _secrets()
-    secrets[code] = secret
-    for old in list(secrets)[:-_MOST]:
-        del secrets[old]
+    _secrets()[code] = secret
     return code
 
 
@@ -123,8 +119,9 @@ def publish() -> None:
     """Let the browser keep who it is."""
     if _SECRET in st.session_state:
         keep_in_browser(STUDENT, st.session_state[_SECRET], days=IDLE_DAYS)
-    if secrets := st.session_state.get(_SECRETS):
-        keep_in_browser(TEACHER, urlencode(secrets), days=IDLE_DAYS)
+    # A cookie for each class: another tab, whose session knows nothing of this one, may start one too.
+    for place, (code, secret) in enumerate(reversed(st.session_state.get(_SECRETS, {}).items())):
+        keep_in_browser(f"{TEACHER}-{code}", secret if place < _MOST else "", days=IDLE_DAYS)
 
 
 def _placed(code: str, at: str | None) -> Place | str:
@@ -173,5 +170,8 @@ def _secret() -> str:
 
 def _secrets() -> dict[str, str]:
     if _SECRETS not in st.session_state:
-        st.session_state[_SECRETS] = dict(parse_qsl(str(st.context.cookies.get(TEACHER, ""))))
+        mine = f"{TEACHER}-"
+        st.session_state[_SECRETS] = {
+            name.removeprefix(mine): str(secret) for name, secret in st.context.cookies.items() if name.startswith(mine)
+        }
     return cast(dict[str, str], st.session_state[_SECRETS])

@@ -155,8 +155,14 @@ class Store:
             since = self._clock() - HERE
             if self._one("SELECT count(*) FROM students WHERE seen > ?", since) >= self.room:
                 raise Full
-            if len(taken) >= _MOST_TIMES * self.room:
-                raise Full
+            if len(taken) >= _MOST_TIMES * self.room:  # who is gone and never answered leaves nothing behind
+                gone = self._base.execute(
+                    "DELETE FROM students WHERE code = ? AND seen <= ? "
+                    "AND name NOT IN (SELECT name FROM votes WHERE code = ?)",
+                    (code, since, code),
+                )
+                if gone.rowcount == 0:
+                    raise Full
             name = next(name for name in iter(new_name, None) if name not in taken)
             self._base.execute(
                 "INSERT OR IGNORE INTO students VALUES(?, ?, ?, ?)", (code, name, hashed(secret), self._clock())
@@ -264,6 +270,10 @@ class Store:
                 (now, now - IDLE_DAYS * _DAY),
             )
             self._base.execute("DELETE FROM classes WHERE ended < ?", (now - KEPT_DAYS * _DAY,))
+            self._base.execute(  # opened, never begun, and nobody came
+                "DELETE FROM classes WHERE step = ? AND used < ? AND code NOT IN (SELECT code FROM students)",
+                (LOBBY, now - KEPT_DAYS * _DAY),
+            )
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -107,7 +107,8 @@ def show_tables(place: Place) -> None:
 
     page.download(_("Answers to each question"), f"class-{code}-answers.csv", saved(tables.answers))
     page.download(_("Each student's answers"), f"class-{code}-students.csv", saved(tables.students))
-    if len({vote.lesson for vote in votes}) > 1:
+    answered = {vote.lesson for vote in votes}
+    if any(lesson.steps_of in answered for lesson in lessons().values()):
         page.download(_("Before and after"), f"class-{code}-before-after.csv", saved(tables.before_and_after))
 
 
@@ -149,9 +150,9 @@ def _lessons() -> Iterator[tuple[str, Lesson]]:
 
 def _say_kept() -> str:
     if operator.is_kept():
-        return _("An ended class is deleted after {n} days. Save the tables before.").format(n=KEPT_DAYS)
+        return _("An ended class is deleted after {n} days. Save the tables before then.").format(n=KEPT_DAYS)
     return _(
-        "An ended class is deleted after {n} days, and every class when the server stops. Save the tables before."
+        "An ended class is deleted after {n} days, and every class when the server stops. Save the tables before then."
     ).format(n=KEPT_DAYS)
 
 

@@ -81,7 +81,8 @@ def text_given(key: str) -> str | None:
 def _read_anew(keys: Iterable[str]) -> None:
     st.session_state[_SUPPOSED] = {}
     for key in map(former_names.key_today, keys):
-        st.session_state.pop(key, None)  # remember() reads it from the address
+        if not key.startswith("link."):  # our own
+            st.session_state.pop(key, None)  # remember() reads it from the address
 
 
 def go(script: Path, values: Mapping[str, str]) -> NoReturn:

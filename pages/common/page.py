@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import link, presenter, share, stages
-from pages.common.streamlit_private import PlainFigure
+from pages.common.streamlit_private import PlainFigure, in_this_session
 from pages.common.text import _
 from pages.figures import theme
 from pages.figures.figure import Figure
@@ -165,6 +165,7 @@ def as_csv(frame: pd.DataFrame) -> bytes:
 def download(label: str, file_name: str, data: Callable[[], bytes | str]) -> None:
     """Show a button that saves a file, which is made when it is pressed; the file's name is the button's key."""
     mime = {"csv": "text/csv", "json": "application/json", "toml": "application/toml"}[file_name.rsplit(".", 1)[-1]]
+    data = in_this_session(data)
     st.download_button(label, data, file_name, mime, key=file_name, on_click="ignore", icon=":material/download:")
 
 

@@ -7,13 +7,17 @@ tries each. Nothing else in `pages` imports a private name, which a test of the 
 from __future__ import annotations
 
 import gc
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from plotly.basedatatypes import BaseFigure
 from streamlit.runtime import Runtime
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.pages_manager import PagesManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
+
+T = TypeVar("T")
 
 
 def look_for_no_older_pages() -> None:
@@ -28,6 +32,23 @@ def look_for_no_older_pages() -> None:
 def in_a_session() -> bool:
     """Return whether the code runs for a reader. Without this name: answer False when `st.session_state` is empty."""
     return get_script_run_ctx(suppress_warning=True) is not None
+
+
+def in_this_session(made: Callable[[], T]) -> Callable[[], T]:
+    """Return `made` for a thread that has no session: it then finds the session it was given in.
+
+    Streamlit makes a file to be saved in such a thread, where `st.session_state` is empty and the language unknown.
+    Without these names: make each file when its button is drawn.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return made
+
+    def made_in_session() -> T:
+        with ThreadPoolExecutor(1, initializer=lambda: add_script_run_ctx(ctx=context)) as thread:
+            return thread.submit(made).result()
+
+    return made_in_session
 
 
 def session_storage() -> MemorySessionStorage | None:

@@ -6,8 +6,10 @@ are right, is found here and not by a student.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pages.common.bar import DEFAULT_PROMPTS
 from pages.common.text import _
@@ -31,13 +33,18 @@ def problems_of_file(path: Path, load: Load, default_model: str) -> list[str]:
         return list(error.problems)
 
 
-def problems(lesson: Lesson, load: Load, default_model: str) -> list[str]:
-    """Return what is wrong with a lesson that was read; arguments as in `problems_of_file`."""
-    return [
-        f"{lesson.name}.toml: {step_name(index)}: {problem}"
-        for index, step in enumerate(lesson.steps)
-        for problem in _of_step(step, load, default_model)
-    ]
+def problems(
+    lesson: Lesson, load: Load, default_model: str, lock: contextlib.AbstractContextManager[Any] | None = None
+) -> list[str]:
+    """Return what is wrong with a lesson that was read; arguments as in `problems_of_file`.
+
+    A lock is held for one step at a time, so that others who compute have their turns.
+    """
+    found: list[str] = []
+    for index, step in enumerate(lesson.steps):
+        with lock or contextlib.nullcontext():
+            found += [f"{lesson.name}.toml: {step_name(index)}: {each}" for each in _of_step(step, load, default_model)]
+    return found
 
 
 def model_of(step: Step, measure: Measure, default_model: str) -> str:

@@ -172,7 +172,7 @@ def _choice(given: Any, where: str, beside: Measure | None) -> Choice:
             ).format(choice=where, given=repr(when), range="{at_least = , less_than = }")
         )
     believed = given.get("misconception")
-    if believed is not None and believed not in misconceptions():
+    if believed is not None and (not isinstance(believed, str) or believed not in misconceptions()):
         raise LessonError(
             _("{choice} names the misconception {given}; the list has {names}").format(
                 choice=where, given=repr(believed), names=", ".join(misconceptions())
@@ -188,7 +188,7 @@ def _is_number(value: Any) -> bool:
 def _measure(given: Mapping[str, Any], key: str, where: str) -> Measure:
     table = given[key]
     name = table.get("name") if isinstance(table, Mapping) else None
-    if name not in MEASURES:
+    if not isinstance(name, str) or name not in MEASURES:
         raise LessonError(
             _("{key} of {step} has the name {given}; what can be measured is {names}").format(
                 key=key, step=where, given=repr(name), names=", ".join(MEASURES)

@@ -70,8 +70,7 @@ def _shelved(path: Path) -> Shelved:
 def problems(lesson: Lesson) -> list[str]:
     """Return what is wrong with a lesson that is being written; nothing of it is kept."""
     _load_models(lesson)
-    with session.forward_lock():
-        return checking.problems(lesson, _model, _default_model())
+    return checking.problems(lesson, _model, _default_model(), session.forward_lock())
 
 
 def _load_models(lesson: Lesson) -> None:
@@ -83,8 +82,7 @@ def _load_models(lesson: Lesson) -> None:
 
 @shared(entries=256)
 def _problems(content: str, language: str, _lesson: Lesson) -> list[str]:
-    with session.forward_lock():
-        return checking.problems(_lesson, _model, _default_model())
+    return checking.problems(_lesson, _model, _default_model(), session.forward_lock())
 
 
 def _models_of(step: Step) -> Iterator[str]:

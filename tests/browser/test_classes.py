@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, settle
 
 PHONE = {"width": 390, "height": 844}
 
@@ -45,6 +47,13 @@ def test_a_teacher_and_two_students(browser: Browser, server: Server) -> None:
     for page in (teacher, *students):
         expect(page.get_by_text("Measured just now: 10.")).to_be_visible()
         expect(page.get_by_role("heading", name="Tokenization")).to_be_visible()
+    settle(teacher)
+    teacher.get_by_role("button", name="Class", exact=True).click()
+    with teacher.expect_download() as saved:  # made in a thread of the server, which has to find the session
+        teacher.get_by_role("button", name="Answers to each question").click()
+    counts = list(csv.DictReader(io.StringIO(saved.value.path().read_text(encoding="utf-8-sig"))))
+    assert sum(row["right"] == "True" for row in counts if row["step"] == "1") == 1, counts
+    teacher.keyboard.press("Escape")
     teacher.get_by_role("button", name="Next step").click()
     for page in (teacher, *students):
         expect(page.get_by_text("step 2 of 5")).to_be_visible()

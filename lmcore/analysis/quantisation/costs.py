@@ -144,7 +144,8 @@ class Cost:
     def perplexity(self) -> Estimate:
         """exp of the mean of -ln P; its error is that of the mean, times itself."""
         nats = Estimate.of(self.nats)
-        return Estimate(math.exp(nats.value), math.exp(nats.value) * nats.error)
+        value = math.exp(nats.value) if nats.value < 709 else math.inf  # the largest that float64 holds
+        return Estimate(value, value * nats.error)
 
     @property
     def ln_ratio(self) -> Estimate:

@@ -133,7 +133,9 @@ def on_levels(matrix: Tensor, kind: Kind, bins_a_level: int = 8) -> OnLevels | N
     blocks = found.blocks_of(rows := some_rows(matrix))
     weights = rows.reshape(blocks.codes.shape)
     error = (blocks.values - weights).double().norm().item() / (weights.double().norm().item() or 1.0)
-    here = (blocks.scale != 0).squeeze(-1)
+    here = ((blocks.scale != 0) & blocks.scale.isfinite()).squeeze(-1)
+    if blocks.minimum is not None:
+        here &= blocks.minimum.isfinite().squeeze(-1)
     minimum = 0.0 if blocks.minimum is None else blocks.minimum[here]
     places, codes = (weights[here] - minimum) / blocks.scale[here], blocks.codes[here].long()
     low, high, n = found.levels[0], found.levels[-1], max(codes.numel(), 1)

@@ -137,7 +137,8 @@ def at_once(text: TextLogits, settings: SamplingSettings, width: int = WIDTH) ->
     # To edit a position again costs as much as the chain there: then one look has to do.
     looks = [4 * width] if edits else [width, _MIDDLE, vocab_size]
     for seen in sorted({min(look, vocab_size) for look in looks}):
-        left = (~measured.certain).nonzero().squeeze(1)
+        # A row with impossible tokens is left to the chain.
+        left = (~measured.certain & text.falling[:, -1].isfinite()).nonzero().squeeze(1)
         for start in _edited(text, left, settings, edits, seen) if edits else _plain(text, left, seen):
             tokens = start.falling(vocab_size, tolerance)
             for stage in rest:

@@ -7,6 +7,7 @@ is why two servers, or one under another load, answer temperature 0 with differe
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from lmcore.language_model import LanguageModel
+from lmcore.model import Model
 
 __all__ = ["WAYS", "Margins", "Ties", "Way", "margins", "run_ways", "ties"]
 
@@ -175,6 +177,11 @@ def _batched(lm: LanguageModel, ids: list[int]) -> Tensor:
     return lm([ids, *others])[0]
 
 
+def _apart(lm: LanguageModel) -> Model:
+    """Return a model of its own that shares the tensors: functional_call changes one that others read meanwhile."""
+    return copy.deepcopy(lm.model, {id(tensor): tensor for tensor in (*lm.model.parameters(), *lm.model.buffers())})
+
+
 def _reordered(lm: LanguageModel, ids: list[int]) -> Tensor:
     """Put the neurons of each MLP, or expert, into another order: the same function, its sums in another order."""
     generator = torch.Generator().manual_seed(0)
@@ -190,11 +197,11 @@ def _reordered(lm: LanguageModel, ids: list[int]) -> Tensor:
             if (bias := f"{path}{part}.bias") in weights:
                 changed[bias] = weights[bias][..., order]
     with torch.inference_mode():
-        return functional_call(lm.model, changed, (torch.tensor(ids),)).float()
+        return functional_call(_apart(lm), changed, (torch.tensor(ids),)).float()
 
 
 def _bfloat16(lm: LanguageModel, ids: list[int]) -> Tensor:
     every = [*lm.model.named_parameters(), *lm.model.named_buffers()]  # a tied matrix is there once
     state = {name: value.bfloat16() for name, value in every if value.is_floating_point()}
     with torch.inference_mode():
-        return functional_call(lm.model, state, (torch.tensor(ids),)).float()
+        return functional_call(_apart(lm), state, (torch.tensor(ids),)).float()

@@ -6,6 +6,7 @@ import { inline } from "./inline.js";
 export function ballot(root, data, connection) {
   const at = `${data.lesson}.${data.step}`;
   const about = { lesson: data.lesson, step: data.step };
+  if (connection.taken[at] === null) delete connection.taken[at]; // the page knows better by now
   const { labels } = data;
   const list = element("fieldset", "choices");
   const legend = element("legend", "question");
@@ -34,7 +35,7 @@ export function ballot(root, data, connection) {
 
   function update() {
     const kept = connection.taken[at];
-    const vote = kept === undefined ? data.vote : kept;
+    const vote = data.shown ? data.vote : (kept ?? data.vote);
     const waits = connection.pending.get(at);
     const marked = waits ? JSON.parse(waits).vote ?? vote : vote;
     fields.forEach(({ field, label, mark }, index) => {

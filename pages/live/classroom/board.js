@@ -37,11 +37,12 @@ export function board(root, data, connection) {
 
   function update() {
     const { told } = connection;
-    const counts = data.choices.map((_, index) => told?.counts[index] ?? 0);
+    const isThis = told?.of?.[0] === data.lesson && told.of[1] === data.step; // not the step before or after
+    const counts = data.choices.map((_, index) => (isThis ? (told.counts[index] ?? 0) : 0));
     const all = counts.reduce((sum, n) => sum + n, 0);
     say(here, labels.here_now.replace("{n}", told?.here ?? "…"));
-    say(answered, data.choices.length ? labels.answered.replace("{n}", told ? all : "…") : "");
-    say(warning, connection.refused ? data.refusals.unknown : connection.connected ? "" : labels.connecting);
+    say(answered, data.choices.length ? labels.answered.replace("{n}", isThis ? all : "…") : "");
+    say(warning, connection.refused ? (data.refusals[connection.refused] ?? data.refusals.unknown) : connection.connected ? "" : labels.connecting);
     say(toggle, barsShown ? labels.hide : labels.show);
     toggle.ariaPressed = String(barsShown);
     rows.forEach(({ bar, filled, count }, index) => {

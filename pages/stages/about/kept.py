@@ -68,8 +68,9 @@ def _say_classes() -> None:
     st.markdown(
         _(
             "**Of a class:** its code, its lesson and step, and each student's choices with their times, under a "
-            "random name; no name, account or network address. They are kept {where}. Only who started the class can "
-            "see the answers. A class ends when its teacher ends it, or {idle} days after its teacher last used it; "
+            "random name; no name, account or network address. They are kept {where}. Only the person who started "
+            "the class can see the answers. A class ends when its teacher ends it, or {idle} days after its teacher "
+            "last used it; "
             "{kept} days later it is deleted with all its answers."
         ).format(where=where, idle=IDLE_DAYS, kept=KEPT_DAYS)
     )

@@ -73,7 +73,8 @@ def measure(given: Mapping[str, Any] | None, key: str, title: str) -> dict[str, 
     with st.container(horizontal=True):
         for argument, parameter in list(inspect.signature(MEASURES[name]).parameters.items())[2:]:
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                found |= _settings({k: v for k, v in given.items() if k not in _known(name)}, f"{key}.{name}.settings")
+                others = {k: v for k, v in given.items() if k not in _known(name)}
+                found = _settings(others, f"{key}.{name}.settings") | found
             else:
                 value = _field(argument, str(parameter.annotation), given.get(argument), f"{key}.{name}.{argument}")
                 if value is not None:
@@ -153,7 +154,13 @@ def _field(name: str, annotation: str, value: Any, key: str) -> Any:
         at = options.index(value) if value in (True, False) else 0
         return st.selectbox(name, options, at, format_func=told.__getitem__, key=key, width=140)
     if annotation.startswith("Sequence"):
-        typed = st.text_input(name, ", ".join(value or ()), key=key, help=_("separated by commas"), width=220)
+        typed = st.text_input(
+            name,
+            ", ".join(map(str, value)) if isinstance(value, list) else "",
+            key=key,
+            help=_("separated by commas"),
+            width=220,
+        )
         return [part.strip(" ") for part in typed.split(",") if part.strip()] or None
     if "str" in annotation:
         typed = st.text_input(name, "" if value is None else str(value), key=key, width=160)
@@ -172,7 +179,7 @@ def _settings(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     )
     try:
         return tomllib.loads(f"all = {{ {typed} }}")["all"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         st.caption(_("These are no settings; write `temperature = 0.5, top_k = 40`."))
         return {}
 
@@ -184,7 +191,9 @@ def _model(title: str, value: object, key: str) -> str | None:
 
 
 def _float(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) < 2**53:  # nor inf, nor nan
+        return None
+    return float(value)
 
 
 def _whole(number: float) -> int | float:

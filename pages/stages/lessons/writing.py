@@ -73,7 +73,8 @@ def _show_step(steps: list[dict[str, Any]], index: int, key: str) -> None:
     step = steps[index]
     _show_state(steps, index, key)
     _text(step, "say", _("What to say first"), f"{key}.say", long=True)
-    if _text(step, "question", _("Question (without one the step is only to look at)"), f"{key}.question"):
+    _text(step, "question", _("Question (without one the step is only to look at)"), f"{key}.question")
+    if step.get("question"):  # in whatever language
         given = step.get("measure")
         measure = fields.measure(given if isinstance(given, dict) else None, f"{key}.measure", _("What answers it"))
         given = step.get("beside")
