@@ -44,14 +44,16 @@ _FAINT = """() => {
       if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
       const box = element.getBoundingClientRect();
       if (box.width < 2 || box.height < 2) continue;
+      const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
       const style = getComputedStyle(element), isSvg = element instanceof SVGElement;
       let opacity = isSvg ? Number(style.fillOpacity) : 1;
       const layers = [];
       for (let around = element; around; around = above(around)) {
-        const its = getComputedStyle(around);
+        const its = getComputedStyle(around), area = around.getBoundingClientRect();
         opacity *= Number(its.opacity);
-        if (its.backgroundImage !== "none") layers.push(null);
-        layers.push(channels(its.backgroundColor));
+        const isBehind = area.left <= x && x <= area.right && area.top <= y && y <= area.bottom;
+        if (isBehind && its.backgroundImage !== "none") layers.push(null);
+        if (isBehind) layers.push(channels(its.backgroundColor));
       }
       if (layers.includes(null)) continue; // a gradient: nothing to compute
       const ground = layers.reverse().reduce((below, layer) => over(layer, below), paper.slice(0, 3));
@@ -78,11 +80,11 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1280, "height": 1000}, locale="en-US")
             for name in sys.argv[1:] or VIEWS:
                 for view in VIEWS[name][1]:
-                    page.goto(server.url + address(name, view, prompt="The weather today is very", lang="en"))
-                    settle(page)
                     for scheme in ("light", "dark"):
                         page.emulate_media(color_scheme=scheme)
-                        page.wait_for_timeout(700)
+                        page.goto(server.url + address(name, view, prompt="The weather today is very", lang="en"))
+                        settle(page)
+                        page.wait_for_timeout(1000)
                         for kind, text in page.evaluate(_FAINT):
                             faint += 1
                             print(f"{name} {view}, {scheme}: {kind}: {text!r}", flush=True)

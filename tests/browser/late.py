@@ -200,8 +200,8 @@ _WORK: dict[str, Callable[[Page, Locator], None]] = {
 
 def controls(page: Page) -> list[Control]:
     """Return what there is to work on a page, but for what chooses its view; what is folded is opened."""
-    for summary in page.locator("[data-testid=stMain] details:not([open]) > summary").all():
-        summary.click()
+    folded = page.locator("[data-testid=stMain] details:not([open]) > summary")
+    folded.evaluate_all("all => all.forEach((summary) => summary.click())")
     found: dict[tuple[str, str, str], Control] = {}
     for kind, key, *name in [*page.evaluate(_LISTED), *page.evaluate(_LIVE)]:
         key = _NUMBER_AT_THE_END.sub("", key)

@@ -70,6 +70,7 @@ def test_controls_worked_before_the_answer_keep_what_was_done_last(
 ) -> None:
     for address in PAGES:
         page = open_page(f"{delaying_proxy.url}{address}&lang=en&prompt=The+weather+today+is")
+        page.get_by_role("heading", name="The same in Python").wait_for()  # the end of a page
         few = controls(page)[:3]
         assert len(few) == 3, address
         assert list(faults(page, delaying_proxy, open_page, seconds=0.6, chosen=few)) == [], address

@@ -16,6 +16,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     chart.on("plotly_click", (chart.chooseCell = choose));
     for (const area of chart.querySelectorAll(".nsewdrag")) area.style.cursor = "pointer";
   };
-  document.addEventListener("pointerover", listen, true);
-  return () => document.removeEventListener("pointerover", listen, true);
+  const moments = ["pointerover", "pointerdown"]; // a pointer may rest on the chart before this script is there
+  for (const moment of moments) document.addEventListener(moment, listen, true);
+  return () => moments.forEach((moment) => document.removeEventListener(moment, listen, true));
 }
