@@ -202,8 +202,14 @@ def controls(page: Page) -> list[Control]:
     """Return what there is to work on a page, but for what chooses its view; what is folded is opened."""
     folded = page.locator("[data-testid=stMain] details:not([open]) > summary")
     folded.evaluate_all("all => all.forEach((summary) => summary.click())")
+    listed: list[list[str]] = []
+    for _ in range(20):  # a browser fetches the script of each kind of widget when the first of them is drawn
+        before, listed = listed, [*page.evaluate(_LISTED), *page.evaluate(_LIVE)]
+        if listed and listed == before:
+            break
+        page.wait_for_timeout(500)
     found: dict[tuple[str, str, str], Control] = {}
-    for kind, key, *name in [*page.evaluate(_LISTED), *page.evaluate(_LIVE)]:
+    for kind, key, *name in listed:
         key = _NUMBER_AT_THE_END.sub("", key)
         if key in _BEFORE or key.endswith("-view") or (kind == "number" and name):
             continue
@@ -248,6 +254,7 @@ def faults(
             yield f"{control} was last set to {control.last!r} and shows {now!r}"
     other = fresh(page.url)
     settle(other)
+    controls(other)  # opens what is folded, as on the other page
     for control in worked:
         if (shown := control.value(page)) != (there := control.value(other)):
             yield f"{control} shows {shown!r}, and where its address is opened {there!r}"

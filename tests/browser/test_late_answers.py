@@ -56,9 +56,8 @@ def test_a_chip_chosen_while_another_is_answered_stays(delaying_proxy: DelayingP
     assert "position=2" in page.url
 
 
-# A page of each kind of control: sliders, lists, chips, switches, and parts that compute in the browser.
+# Pages with sliders, lists, chips, fields and switches; `python -m tests.bench.late_answers` works all of them.
 PAGES = (
-    "/blocks?blocks.view=interventions",
     "/embedding?table.view=neighbours",
     "/position?position.view=rope",
     "/generation?top_n=5",
