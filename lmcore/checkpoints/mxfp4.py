@@ -78,8 +78,8 @@ class Mxfp4(TensorSource):
         blocks, scales = (self._files.read_bytes(name + ending) for ending in (_BLOCKS, _SCALES))
         values = torch.tensor([*_MAGNITUDES, *(-each for each in _MAGNITUDES)], dtype=dtype)
         found = torch.empty(self._shapes[name], dtype=dtype)
-        for place, *pair in zip(found, blocks, scales, strict=True):
-            place.copy_(_unpacked(*pair, values))
+        for expert, its_blocks, its_scales in zip(found, blocks, scales, strict=True):
+            expert.copy_(_unpacked(its_blocks, its_scales, values))
         return found
 
     def storage(self) -> dict[str, StorageType]:
