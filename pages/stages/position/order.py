@@ -54,7 +54,10 @@ def show() -> None:
         own = session.language_model().config.position_encoding
         default = next(iter(extra), own if own in names else "rope")
         options: list[str] = [*names, *extra]
-        shown = widgets.select("position.encoding", _("Encoding shown below"), options, default, format_func=_title)
+        titles = {name: _title(name) for name in options}
+        shown = widgets.select(
+            "position.encoding", _("Encoding shown below"), options, default, format_func=titles.__getitem__
+        )
         st.caption(
             _(
                 "The same tokens in two orders. A model that can tell the order gives two different distributions "
@@ -279,7 +282,7 @@ def _tell_distributions(name: str, first: Tensor, second: Tensor) -> None:
 
 def _title(name: str) -> str:
     """Return what an encoding is called; a model keeps its name."""
-    return {**encoding_titles()}.get(name, name)
+    return encoding_titles().get(name, name)
 
 
 def _token(token_id: int, tokenizer: Tokenizer) -> str:

@@ -153,11 +153,14 @@ def test_ended_and_forgotten_classes_are_deleted(store: Store, clock: Clock) -> 
     store.reveal(ended, secret)
     store.end(ended, secret)
     idle, _ = store.start("tour")
+    store.join(idle, "t" * 32)
+    unused, _ = store.start("tour")  # to which nobody came
     clock.now += KEPT_DAYS * DAY - 1
     store.forget()
     assert store.find(ended) is not None and len(store.votes(ended)) == 1
     clock.now += 2
     store.forget()
+    assert store.find(unused) is None
     assert store.find(ended) is None and store.votes(ended) == [] and not store.knows(ended, "s" * 32)
     found = store.find(idle)
     assert found is not None and not found.ended
