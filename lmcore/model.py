@@ -150,7 +150,8 @@ class Model(nn.Module):
             x = x * self.config.embedding_scale
         added = self.position.added(start, length)
         if added is not None:
-            x = x + record.record("position_embedding", added.expand_as(x), ("position", "d_model"))
+            added = added.to(x.dtype).expand_as(x)
+            x = x + record.record("position_embedding", added, ("position", "d_model"))
         contexts = self._contexts(start, length, record)
         layer_caches = cache if cache is not None else [None] * len(self.blocks)
         for i, (block, context, layer_cache) in enumerate(zip(self.blocks, contexts, layer_caches, strict=True)):
@@ -171,6 +172,7 @@ class Model(nn.Module):
         """Return what each block's attention is given; blocks of one kind share it."""
         config, bias = self.config, self.position.score_bias(start, length)
         if bias is not None:
+            bias = bias.to(self.token_embedding.weight.dtype)
             bias = record.record("position_bias", bias, ("head", "query", "key"))
         kinds = [(i in config.local_layers, i not in config.unrotated_layers) for i in range(len(self.blocks))]
         contexts = {}

@@ -16,7 +16,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".generated");
   const { label, selectable, selected } = data;
   const tokens = data.tokens.map((token) => ({ ...token, selectable: selectable && token.kind !== "prompt" }));
-  root.setAttribute("role", selectable ? "listbox" : "list");
+  root.setAttribute("role", selectable ? "listbox" : tokens.some((token) => token.hint) ? "list" : "group");
   root.setAttribute("aria-label", label);
   redraw(root, tokens, build);
   if (!selectable) return;
