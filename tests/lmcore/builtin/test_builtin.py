@@ -148,3 +148,10 @@ def test_the_entropy_is_no_smaller_than_the_record_of_the_grammar():
     recorded = builtin.record()["held_out"]
     assert recorded["perplexity"] == pytest.approx(math.exp(recorded["loss"]))
     assert recorded["loss"] >= recorded["grammar_loss"] * 0.99
+
+
+def test_every_position_encoding_works_in_bfloat16() -> None:
+    for name in builtin.configs():
+        exact, rounded = (lmcore.load(each)([5, 6, 7, 8]).log_softmax(-1) for each in (name, f"{name}:bfloat16"))
+        assert (exact.argmax(-1) == rounded.argmax(-1)).all(), name
+        assert (exact - rounded).abs().max() < 0.5, name  # bfloat16 has 8 bits of a number
