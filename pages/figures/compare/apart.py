@@ -66,7 +66,13 @@ def along_the_text(
             "tickvals": places[::every].tolist(),
             "ticktext": names[::every],
         },
-        yaxis={"title_text": titles[1], "rangemode": "tozero", "showgrid": True, "gridcolor": theme.GRID},
+        yaxis={
+            "title_text": titles[1],
+            "rangemode": "tozero",
+            "showgrid": True,
+            "gridcolor": theme.GRID,
+            "tickformat": "~g",  # 0.0003, where Plotly's own would be 300µ
+        },
     )
     return figure
 
