@@ -24,6 +24,7 @@ def test_a_step_waits_for_an_answer_and_goes_on(open_page: OpenPage) -> None:
     answer.click()
     expect(title).to_be_visible(timeout=WAIT)
     expect(page.get_by_text("Measured just now: 4.")).to_be_visible()
+    settle(page)  # what stood there before the answer is gone
     page.get_by_role("button", name="Next step").click()
     expect(page).to_have_url(re.compile("/embedding.*lesson.step=2"), timeout=WAIT)
 
@@ -39,6 +40,8 @@ def test_a_step_keeps_its_answers_over_language_reload_and_back(open_page: OpenP
     page.get_by_role("button", name="回答", exact=True).click()
     expect(temperature).to_have_value("0.5", timeout=WAIT)  # wrong: look, and choose once more
     expect(page.get_by_role("radio", name="不变")).to_have_count(0)
+    settle(page)
+    expect(page).to_have_url(re.compile("lang=zh.*temperature=0.5"), timeout=WAIT)  # which the reload opens
     page.reload()
     expect(page.get_by_role("radio", name="变大")).to_be_visible(timeout=WAIT)
     expect(temperature).to_have_value("0.5", timeout=WAIT)
