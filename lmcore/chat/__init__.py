@@ -8,8 +8,8 @@ chat.encode(lm, messages).ids                  # the ids, as transformers' apply
 chat.check(lm, messages, answer="Hi!")         # what is wrong, and what it costs this model
 """
 
-from lmcore.chat.aligned import Row, aligned, tokens_in
-from lmcore.chat.answer import Part, message, parts
+from lmcore.chat.aligned import AlignedRow, aligned, tokens_in
+from lmcore.chat.answer import AnswerPart, message, parts
 from lmcore.chat.check import Checked, check, checking
 from lmcore.chat.encode import ChatModel, Elsewhere, encode, encode_rendered, end_of_turn, template_of
 from lmcore.chat.findings import Finding, Harm
@@ -26,9 +26,9 @@ __all__ = [
     "Finding",
     "Harm",
     "Message",
-    "Part",
+    "AnswerPart",
     "Rendered",
-    "Row",
+    "AlignedRow",
     "Span",
     "TemplateRefused",
     "aligned",

@@ -19,7 +19,7 @@ _PIECE = re.compile(r"\w+|\s|[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Row:
+class AlignedRow:
     """What two templates write at one place of a conversation.
 
     Attributes:
@@ -48,7 +48,7 @@ class _Piece:
     place: Place
 
 
-def aligned(left: Rendered, right: Rendered | str) -> tuple[Row, ...]:
+def aligned(left: Rendered, right: Rendered | str) -> tuple[AlignedRow, ...]:
     """Return the rows of two texts of one conversation; each text's places, one after the other, are that text.
 
     Args:
@@ -138,9 +138,9 @@ def _matching(text: str, other: str) -> Iterator[tuple[int, int, int, int]]:
     yield starts[len(ours) - last], starts[-1], its_starts[len(theirs) - last], its_starts[-1]
 
 
-def _row(left: str, right: str, one: _Piece | None, other: _Piece | None) -> Row:
+def _row(left: str, right: str, one: _Piece | None, other: _Piece | None) -> AlignedRow:
     known = one or other
     assert known is not None
     places = one.place if one else None, other.place if other else None
     texts = [None if place is None else text[slice(*place)] for text, place in zip((left, right), places, strict=True)]
-    return Row(known.message, known.field, known.in_prompt, *places, texts[0] == texts[1])
+    return AlignedRow(known.message, known.field, known.in_prompt, *places, texts[0] == texts[1])

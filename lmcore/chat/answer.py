@@ -41,7 +41,7 @@ _KEY_AND_VALUE = re.compile(r"<arg_key>([^<]*)</arg_key>\s*<arg_value>(.*?)</arg
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerPart:
     """A part of an answer.
 
     Attributes:
@@ -59,7 +59,7 @@ class Part:
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
-def parts(answer: str, template: ChatTemplate | None, begun: str = "") -> tuple[Part, ...]:
+def parts(answer: str, template: ChatTemplate | None, begun: str = "") -> tuple[AnswerPart, ...]:
     """Return what an answer consists of; the parts, one after the other, are the whole answer.
 
     Args:
@@ -77,12 +77,12 @@ def parts(answer: str, template: ChatTemplate | None, begun: str = "") -> tuple[
     return tuple(_marked(answer, marks, begun))
 
 
-def message(answer: str, found: Sequence[Part]) -> dict[str, Any]:
+def message(answer: str, found: Sequence[AnswerPart]) -> dict[str, Any]:
     """Return an answer as an assistant's message, in the fields that templates know.
 
     Where a call cannot be read, all of the answer is the content.
 
-    >>> message("a", [Part("text", 0, 1, "a")])
+    >>> message("a", [AnswerPart("text", 0, 1, "a")])
     {'role': 'assistant', 'content': 'a'}
     """
     kinds = {part.kind for part in found}
@@ -101,7 +101,7 @@ def message(answer: str, found: Sequence[Part]) -> dict[str, Any]:
     return made
 
 
-def _marked(answer: str, marks: Sequence[tuple[Kind, str, str]], begun: str) -> Iterator[Part]:
+def _marked(answer: str, marks: Sequence[tuple[Kind, str, str]], begun: str) -> Iterator[AnswerPart]:
     at = 0
     for kind, opening, closing in marks:  # the generation prompt opened it
         if closing and begun.rstrip().endswith(opening):
@@ -114,7 +114,7 @@ def _marked(answer: str, marks: Sequence[tuple[Kind, str, str]], begun: str) -> 
     openings = re.compile("|".join(map(re.escape, by_opening)) or "(?!)")
     while found := openings.search(answer, at):
         if found.start() > at:
-            yield Part("text", at, found.start(), answer[at : found.start()])
+            yield AnswerPart("text", at, found.start(), answer[at : found.start()])
         kind, closing = by_opening[found[0]]
         last = answer.find(closing, found.end()) if closing else -1
         inside, at = (
@@ -122,27 +122,27 @@ def _marked(answer: str, marks: Sequence[tuple[Kind, str, str]], begun: str) -> 
         )
         yield _part(kind, found.start(), at, inside)
     if at < len(answer):
-        yield Part("text", at, len(answer), answer[at:])
+        yield AnswerPart("text", at, len(answer), answer[at:])
 
 
-def _channels(answer: str) -> Iterator[Part]:
+def _channels(answer: str) -> Iterator[AnswerPart]:
     at = 0
     for found in _CHANNELS.finditer(answer):
         if found.start() > at:
-            yield Part("text", at, found.start(), answer[at : found.start()])
+            yield AnswerPart("text", at, found.start(), answer[at : found.start()])
         at, text = found.end(), found["text"]
         if found["to"]:
             arguments = _json(text) if len(text) <= _LONGEST_CALL else None
             calls = ((found["to"], arguments),) if isinstance(arguments, dict) else ()
-            yield Part("tool_call", found.start(), at, text, calls)
+            yield AnswerPart("tool_call", found.start(), at, text, calls)
         else:
-            yield Part("thinking" if found["channel"] == "analysis" else "text", found.start(), at, text)
+            yield AnswerPart("thinking" if found["channel"] == "analysis" else "text", found.start(), at, text)
     if at < len(answer):
-        yield Part("text", at, len(answer), answer[at:])
+        yield AnswerPart("text", at, len(answer), answer[at:])
 
 
-def _part(kind: Kind, start: int, end: int, text: str) -> Part:
-    return Part(kind, start, end, text, tuple(_calls(text)) if kind == "tool_call" else ())
+def _part(kind: Kind, start: int, end: int, text: str) -> AnswerPart:
+    return AnswerPart(kind, start, end, text, tuple(_calls(text)) if kind == "tool_call" else ())
 
 
 def _calls(text: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -66,7 +66,7 @@ def tokens_per_pass(rate: float, n_draft: int) -> float:
 
 
 @dataclass(frozen=True)
-class Pair:
+class BothDistributions:
     """The two distributions at a drafted token: the tokens with the largest probabilities, and all others as one.
 
     Attributes:
@@ -101,7 +101,7 @@ class Draft:
     acceptance: float
     uniform: float | None
     fate: Fate
-    pair: Pair
+    pair: BothDistributions
 
 
 @dataclass(frozen=True)
@@ -364,11 +364,11 @@ class _Speculator:
         return Draft(token_id, token, *chances, acceptance(p, q), uniform, fate, _pair(p, q, token_id))
 
 
-def _pair(p: Tensor, q: Tensor, token_id: int) -> Pair:
+def _pair(p: Tensor, q: Tensor, token_id: int) -> BothDistributions:
     left = residual(p, q)
     ids = top(torch.maximum(p, q), _SHOWN).ids
     if token_id not in ids:
         ids[-1] = token_id
     kept = [tuple(each[ids].tolist()) for each in (p, q, left)]
     rest = [max(float(each.sum()) - sum(shown), 0.0) for each, shown in zip((p, q, left), kept, strict=True)]
-    return Pair(tuple(ids.tolist()), kept[0], kept[1], kept[2], (rest[0], rest[1], rest[2]))
+    return BothDistributions(tuple(ids.tolist()), kept[0], kept[1], kept[2], (rest[0], rest[1], rest[2]))

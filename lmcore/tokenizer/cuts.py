@@ -114,7 +114,7 @@ class Landmarks:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CutMeasures:
     """How a vocabulary fares on a text.
 
     Attributes:
@@ -143,7 +143,7 @@ class Measured:
         return self.n_bytes / self.tokens if self.tokens else float("nan")
 
 
-def measure(marks: Landmarks, cuts: Cuts) -> Measured:
+def measure(marks: Landmarks, cuts: Cuts) -> CutMeasures:
     """Return how a vocabulary fares on a text.
 
     >>> found = measure(Landmarks.of("a 好"), cuts_of_lengths(np.arange(4), np.array([1, 2, 1, 1])))
@@ -156,7 +156,7 @@ def measure(marks: Landmarks, cuts: Cuts) -> Measured:
     begins[places] = True
     within = ~begins[starts]
     within[1:] |= starts[1:] == starts[:-1]
-    return Measured(
+    return CutMeasures(
         len(starts),
         len(places) - 1,
         int(places[-1]),

@@ -98,7 +98,7 @@ def append(message: Mapping[str, Any]) -> None:
     take(replace(now, messages=(*now.messages, message), continued=False, prompt=True))
 
 
-def parts(lm: LanguageModel, answer: str) -> tuple[chat.Part, ...]:
+def parts(lm: LanguageModel, answer: str) -> tuple[chat.AnswerPart, ...]:
     """Return what an answer to the conversation consists of: thinking, calls of tools, text."""
     try:
         found = rendered(lm)

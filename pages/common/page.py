@@ -19,7 +19,7 @@ from pages.common.streamlit_private import PlainFigure, in_this_session
 from pages.common.text import _
 from pages.figures import theme
 from pages.figures.figure import Figure
-from pages.live.cells import Cell, cells
+from pages.live.cells import HeatMapCell, cells
 
 _FORMATS = {"probability": "%.2f %%", "logit": "%.3f", "count": "localized", "number": "%.4f"}
 
@@ -66,7 +66,7 @@ def figure(
     alt: str,
     *,
     said: bool = True,
-    chooses: Callable[[Cell], Mapping[str, Any]] | None = None,
+    chooses: Callable[[HeatMapCell], Mapping[str, Any]] | None = None,
 ) -> None:
     """Show a plotly figure, and below it how to read it.
 

@@ -93,7 +93,7 @@ def _parts(table: Tensor) -> Iterator[Tensor]:
         yield from (rows.float() for rows in table.split(_ROWS_AT_A_TIME))
 
 
-class Comparison:
+class RowComparison:
     """A vector against every row of a table: one pass over the table, then any question about who is near.
 
     The pass is NumPy's: its product of rows reads a table at twice the speed of torch's matrix times vector, and the
@@ -151,7 +151,7 @@ class Comparison:
             measure: "cosine" or "dot".
             exclude: rows that are not counted.
 
-        >>> against = Comparison(torch.tensor([[0.2], [0.9], [0.5]]), torch.ones(1))
+        >>> against = RowComparison(torch.tensor([[0.2], [0.9], [0.5]]), torch.ones(1))
         >>> against.rank(0, "dot"), against.rank(0, "dot", exclude={1})
         (3, 2)
         """
@@ -181,13 +181,13 @@ class Comparison:
 def neighbours(
     table: Tensor, vector: Tensor, n: int, measure: Measure = "cosine", exclude: Collection[int] = ()
 ) -> Neighbours:
-    """Return the n rows of a table most alike to a vector; as `Comparison.neighbours`, for a single question.
+    """Return the n rows of a table most alike to a vector; as `RowComparison.neighbours`, for a single question.
 
     >>> table = torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
     >>> neighbours(table, table[0], 2, exclude={0}).ids.tolist()
     [1, 2]
     """
-    return Comparison(table, vector).neighbours(n, measure, exclude)
+    return RowComparison(table, vector).neighbours(n, measure, exclude)
 
 
 def combine(table: Tensor, plus: Sequence[int], minus: Sequence[int] = ()) -> Tensor:

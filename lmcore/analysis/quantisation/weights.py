@@ -29,7 +29,7 @@ def matrices(model: Model) -> dict[str, Tensor]:
 
 
 @dataclass(frozen=True)
-class Piece:
+class QuantisedPiece:
     """Some weights of a row that follow one another, quantised with the block they are in.
 
     Attributes:
@@ -67,7 +67,7 @@ def n_pieces(matrix: Tensor) -> int:
     return math.ceil(matrix.shape[-1] / PIECE)
 
 
-def piece_at(matrix: Tensor, kind: Kind, row: int, piece: int) -> Piece | None:
+def piece_at(matrix: Tensor, kind: Kind, row: int, piece: int) -> QuantisedPiece | None:
     """Return a piece of a matrix [..., row], rows counted over all axes but the last.
 
     None where no kind fits rows of this length: they are kept in float16 then.
@@ -86,7 +86,7 @@ def piece_at(matrix: Tensor, kind: Kind, row: int, piece: int) -> Piece | None:
     first = PIECE * piece
     block = first // (found.block or len(weights))
     some = slice(first, first + PIECE)
-    return Piece(
+    return QuantisedPiece(
         found,
         first,
         weights[some].double().numpy(),

@@ -18,7 +18,7 @@ from torch.func import functional_call
 from lmcore.language_model import LanguageModel
 from lmcore.model import Model
 
-__all__ = ["WAYS", "Margins", "Ties", "Way", "margins", "run_ways", "ties"]
+__all__ = ["WAYS", "Margins", "Ties", "Variant", "margins", "run_ways", "ties"]
 
 _BATCH = 3  # texts that are run beside this one
 
@@ -58,7 +58,7 @@ def margins(logits: Tensor) -> Margins:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class Variant:
     """The same text through the same model in another way.
 
     Attributes:
@@ -82,7 +82,7 @@ WAYS = ("cache", "batch", "order", "bfloat16")
 
 def run_ways(
     lm: LanguageModel, ids: Sequence[int], ways: Sequence[str] = WAYS, plain: Tensor | None = None, first: int = 0
-) -> list[Way]:
+) -> list[Variant]:
     """Run a text in several ways and hold each against the plain pass.
 
     "order" and "bfloat16" take memory for another copy of the weights while they run.
@@ -113,7 +113,7 @@ def run_ways(
         difference = (logits.double() - right.double()).abs().amax(-1)
         best = logits.argmax(-1)
         flips = (best != right.argmax(-1)).nonzero().squeeze(1)
-        found.append(Way(name, logits, difference, best, tuple(flips.tolist())))
+        found.append(Variant(name, logits, difference, best, tuple(flips.tolist())))
     return found
 
 
@@ -130,7 +130,7 @@ class Ties:
 
     first: int
     margins: Margins
-    ways: tuple[Way, ...] = ()
+    ways: tuple[Variant, ...] = ()
     n_ways: int = len(WAYS)
 
     def flips(self, step: int) -> dict[str, int]:
@@ -157,7 +157,7 @@ def ties(lm: LanguageModel, ids: Sequence[int], first: int = 0, ways: Sequence[s
     for name in ways:
         (way,) = run_ways(lm, ids, [name], plain, first)
         flips = tuple(place - first for place in way.flips if place >= first)
-        steps = Way(name, way.logits[:0].clone(), way.difference[first:], way.best[first:], flips)
+        steps = Variant(name, way.logits[:0].clone(), way.difference[first:], way.best[first:], flips)
         found = replace(found, ways=(*found.ways, steps))
         yield found
 

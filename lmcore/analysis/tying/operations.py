@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-class Pair(nn.Module):
+class TableAndHead(nn.Module):
     """A table and a head, the two ends of a language model with nothing between them; not tied when made."""
 
     def __init__(self, vocab_size: int, d_model: int, bias: bool = False, padding_idx: int | None = None) -> None:
@@ -37,7 +37,7 @@ class Pair(nn.Module):
         return self.head(self.embedding(ids))
 
 
-class Translator(Pair):
+class Translator(TableAndHead):
     """A pair with a second table for the language that is read: three matrices of one shape."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
@@ -100,40 +100,40 @@ def named(module: nn.Module) -> dict[str, Tensor]:
     return dict(module.named_parameters(remove_duplicate=False))
 
 
-def tied(vocab_size: int, d_model: int, **choices: bool | int) -> Pair:
+def tied(vocab_size: int, d_model: int, **choices: bool | int) -> TableAndHead:
     """Return a pair whose head is its embedding."""
-    pair = Pair(vocab_size, d_model, **choices)  # type: ignore[arg-type]
+    pair = TableAndHead(vocab_size, d_model, **choices)  # type: ignore[arg-type]
     pair.head.weight = pair.embedding.weight
     return pair
 
 
-def assign_to_head(pair: Pair) -> Left:
+def assign_to_head(pair: TableAndHead) -> Left:
     """The head takes the table; the head's own values are gone."""
     table = pair.embedding.weight.detach().clone()
     pair.head.weight = pair.embedding.weight
     return Left(named(pair), {"torch.equal(pair.head.weight, table)": torch.equal(pair.head.weight, table)})
 
 
-def assign_to_embedding(pair: Pair) -> Left:
+def assign_to_embedding(pair: TableAndHead) -> Left:
     """The embedding takes the head's matrix; the table's values are gone."""
     table = pair.embedding.weight.detach().clone()
     pair.embedding.weight = pair.head.weight
     return Left(named(pair), {"torch.equal(pair.head.weight, table)": torch.equal(pair.head.weight, table)})
 
 
-def copy_the_values(pair: Pair) -> Left:
+def copy_the_values(pair: TableAndHead) -> Left:
     """Equal values, and still two matrices."""
     pair.head.weight.data.copy_(pair.embedding.weight.data)
     return Left(named(pair), {"torch.equal(head, embedding)": torch.equal(pair.head.weight, pair.embedding.weight)})
 
 
-def wrap_the_data(pair: Pair) -> Left:
+def wrap_the_data(pair: TableAndHead) -> Left:
     """One storage under two Parameters."""
     pair.head.weight = nn.Parameter(pair.embedding.weight.data)
     return Left(named(pair), {"len(list(pair.parameters()))": len(list(pair.parameters()))})
 
 
-def step(pair: Pair) -> Left:
+def step(pair: TableAndHead) -> Left:
     """One step of gradient descent."""
     optimizer = torch.optim.SGD(pair.parameters(), lr=1.0)
     F.cross_entropy(pair(torch.tensor([1, 2, 3])), torch.tensor([2, 3, 1])).backward()
@@ -142,30 +142,30 @@ def step(pair: Pair) -> Left:
     return Left(named(pair), {"(head - embedding).abs().max()": difference})
 
 
-def step_after_copying(pair: Pair) -> Left:
+def step_after_copying(pair: TableAndHead) -> Left:
     """One step of gradient descent on matrices that began equal."""
     pair.head.weight.data.copy_(pair.embedding.weight.data)
     return step(pair)
 
 
-def to_dtype(pair: Pair) -> Left:
+def to_dtype(pair: TableAndHead) -> Left:
     """Another dtype."""
     return Left(named(pair.to(torch.float16)))
 
 
-def deepcopy(pair: Pair) -> Left:
+def deepcopy(pair: TableAndHead) -> Left:
     """A copy of the whole module."""
     other = copy.deepcopy(pair)
     return Left(named(other), {"other.head.weight is pair.head.weight": other.head.weight is pair.head.weight})
 
 
-def deepcopy_of_parts(pair: Pair) -> Left:
+def deepcopy_of_parts(pair: TableAndHead) -> Left:
     """A copy of each part."""
     embedding, head = copy.deepcopy(pair.embedding), copy.deepcopy(pair.head)
     return Left({"embedding.weight": embedding.weight, "head.weight": head.weight})
 
 
-def state_dict(pair: Pair) -> Left:
+def state_dict(pair: TableAndHead) -> Left:
     """Saved with torch.save and read back."""
     file = io.BytesIO()
     torch.save(pair.state_dict(), file)
@@ -173,21 +173,21 @@ def state_dict(pair: Pair) -> Left:
     return Left(torch.load(file), {"list(state_dict)": list(pair.state_dict()), "bytes saved": len(file.getvalue())})
 
 
-def load_into_tied(pair: Pair) -> Left:
+def load_into_tied(pair: TableAndHead) -> Left:
     """Loaded into a module that is tied already."""
     other = tied(*pair.embedding.weight.shape)
     other.load_state_dict(pair.state_dict())
     return Left(named(other))
 
 
-def load_into_untied(pair: Pair) -> Left:
+def load_into_untied(pair: TableAndHead) -> Left:
     """Loaded into a module that is not tied."""
-    other = Pair(*pair.embedding.weight.shape)
+    other = TableAndHead(*pair.embedding.weight.shape)
     other.load_state_dict(pair.state_dict())
     return Left(named(other), {"torch.equal(head, embedding)": torch.equal(other.head.weight, other.embedding.weight)})
 
 
-def safetensors_file(pair: Pair) -> Left:
+def safetensors_file(pair: TableAndHead) -> Left:
     """Saved once as safetensors, and tied again on load."""
     facts: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -204,12 +204,12 @@ def safetensors_file(pair: Pair) -> Left:
     return Left(named(other), facts)
 
 
-def to_meta(pair: Pair) -> Left:
+def to_meta(pair: TableAndHead) -> Left:
     """Moved to the meta device, where tensors have shapes and no numbers."""
     return Left(named(pair.to("meta")))
 
 
-def made_on_meta(pair: Pair) -> Left:
+def made_on_meta(pair: TableAndHead) -> Left:
     """Made and tied on the meta device."""
     with torch.device("meta"):
         other = tied(*pair.embedding.weight.shape)
@@ -218,14 +218,14 @@ def made_on_meta(pair: Pair) -> Left:
     )
 
 
-def from_meta(pair: Pair) -> Left:
+def from_meta(pair: TableAndHead) -> Left:
     """Made on the meta device, then given memory."""
     with torch.device("meta"):
         other = tied(*pair.embedding.weight.shape)
     return Left(named(other.to_empty(device="cpu")))
 
 
-def assign_to_meta(pair: Pair) -> Left:
+def assign_to_meta(pair: TableAndHead) -> Left:
     """Made and tied on the meta device, then given the tensors of a state_dict."""
     with torch.device("meta"):
         other = tied(*pair.embedding.weight.shape)
@@ -240,13 +240,13 @@ def three_ways(model: Translator) -> Left:
     return Left(named(model), {"len(list(model.parameters()))": len(list(model.parameters()))})
 
 
-def bias(pair: Pair) -> Left:
+def bias(pair: TableAndHead) -> Left:
     """The bias stays beside the tied matrix."""
     pair.head.weight = pair.embedding.weight
     return Left(named(pair), {"pair.head.bias.numel()": pair.head.bias.numel()})
 
 
-def padding(pair: Pair) -> Left:
+def padding(pair: TableAndHead) -> Left:
     """The padding row gets no gradient from the lookup, and gets one through the tied head."""
     pad, targets = pair.embedding.padding_idx, torch.tensor([2, 1])
     hidden = pair.embedding(torch.tensor([1, pad]))
@@ -261,14 +261,14 @@ def padding(pair: Pair) -> Left:
     return Left(named(pair), facts)
 
 
-Start = Callable[[int, int], Pair]
+Start = Callable[[int, int], TableAndHead]
 OPERATIONS: dict[str, tuple[Start, Callable[..., Left]]] = {
-    "assign_to_head": (Pair, assign_to_head),
-    "assign_to_embedding": (Pair, assign_to_embedding),
-    "copy_the_values": (Pair, copy_the_values),
-    "wrap_the_data": (Pair, wrap_the_data),
+    "assign_to_head": (TableAndHead, assign_to_head),
+    "assign_to_embedding": (TableAndHead, assign_to_embedding),
+    "copy_the_values": (TableAndHead, copy_the_values),
+    "wrap_the_data": (TableAndHead, wrap_the_data),
     "step": (tied, step),
-    "step_after_copying": (Pair, step_after_copying),
+    "step_after_copying": (TableAndHead, step_after_copying),
     "to_dtype": (tied, to_dtype),
     "deepcopy": (tied, deepcopy),
     "deepcopy_of_parts": (tied, deepcopy_of_parts),
@@ -281,7 +281,7 @@ OPERATIONS: dict[str, tuple[Start, Callable[..., Left]]] = {
     "from_meta": (tied, from_meta),
     "assign_to_meta": (tied, assign_to_meta),
     "three_ways": (Translator, three_ways),
-    "bias": (lambda vocab_size, d_model: Pair(vocab_size, d_model, bias=True), bias),
+    "bias": (lambda vocab_size, d_model: TableAndHead(vocab_size, d_model, bias=True), bias),
     "padding": (lambda vocab_size, d_model: tied(vocab_size, d_model, padding_idx=0), padding),
 }
 """What can be tried: the module it starts from, and the function."""

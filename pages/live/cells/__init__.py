@@ -12,7 +12,7 @@ _HTML = '<div class="cells"></div>'
 
 
 @dataclass(frozen=True)
-class Cell:
+class HeatMapCell:
     """A cell of a heat map.
 
     Attributes:
@@ -25,7 +25,7 @@ class Cell:
     trace: int
 
 
-def cells(chart: str, shapes: Sequence[tuple[int, ...]], on_choose: Callable[[Cell], None]) -> None:
+def cells(chart: str, shapes: Sequence[tuple[int, ...]], on_choose: Callable[[HeatMapCell], None]) -> None:
     """Let the cells of a Plotly heat map be chosen.
 
     Args:
@@ -39,7 +39,7 @@ def cells(chart: str, shapes: Sequence[tuple[int, ...]], on_choose: Callable[[Ce
     def take(value: object) -> None:
         if not (isinstance(value, list) and len(value) == 3 and all(isinstance(n, int) and n >= 0 for n in value)):
             return
-        cell = Cell(*value)
+        cell = HeatMapCell(*value)
         rows, columns = shapes[cell.trace] if cell.trace < len(shapes) and len(shapes[cell.trace]) == 2 else (0, 0)
         if cell.row < rows and cell.column < columns:
             on_choose(cell)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lmcore.chat import ChatTemplate, Finding, Part, Rendered, Span, parts
+from lmcore.chat import AnswerPart, ChatTemplate, Finding, Rendered, Span, parts
 from pages.common.escape import visible
 from pages.common.text import _
 from pages.figures.theme import position_colour
@@ -47,7 +47,7 @@ def chat_text(
     )
 
 
-def _answers(rendered: Rendered, messages: Sequence[Mapping[str, object]]) -> dict[int, tuple[Part, ...]]:
+def _answers(rendered: Rendered, messages: Sequence[Mapping[str, object]]) -> dict[int, tuple[AnswerPart, ...]]:
     """Return, by message, what those of the assistant's contents consist of that are not text alone."""
     template = ChatTemplate(rendered.source)
     found = {
@@ -59,7 +59,7 @@ def _answers(rendered: Rendered, messages: Sequence[Mapping[str, object]]) -> di
 
 
 def _told_apart(
-    span: Span, messages: Sequence[Mapping[str, object]], answers: Mapping[int, tuple[Part, ...]]
+    span: Span, messages: Sequence[Mapping[str, object]], answers: Mapping[int, tuple[AnswerPart, ...]]
 ) -> Iterator[tuple[Span, str]]:
     """Yield a span, or the pieces of an answer's, each with what it is: "thinking", "tool_call" or "text"."""
     fields = {"reasoning_content": "thinking", "thinking": "thinking", "tool_calls": "tool_call"}

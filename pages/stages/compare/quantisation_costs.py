@@ -59,7 +59,7 @@ _WORLD_CHUNKS = 8
 
 
 @dataclass(frozen=True)
-class Measured:
+class CostsSoFar:
     """What is known so far, and how much of the work that is."""
 
     costs: tuple[Cost, ...]
@@ -144,16 +144,16 @@ def _text(lm: LanguageModel) -> tuple[list[Chunk], str]:
     )
 
 
-def _measure(lm: LanguageModel, text: Sequence[Chunk]) -> Iterator[Measured]:
+def _measure(lm: LanguageModel, text: Sequence[Chunk]) -> Iterator[CostsSoFar]:
     truth = Truth(lm.tokenizer) if built_in(lm.name) else None
     found: dict[str, Cost] = {}
     steps = costs(lm, VARIANTS, text, truth, session.forward_lock())
     for step, cost in enumerate(steps, 1):
         found[cost.variant] = cost
-        yield Measured(tuple(found.values()), step / (len(VARIANTS) * len(text)))
+        yield CostsSoFar(tuple(found.values()), step / (len(VARIANTS) * len(text)))
 
 
-def _draw(measure: str, found: Measured, everything: bool) -> None:
+def _draw(measure: str, found: CostsSoFar, everything: bool) -> None:
     rows = found.costs
     base, compared = rows[0], [row for row in rows if row.variant != "float32"] or list(rows)
     estimate = {

@@ -11,7 +11,7 @@ from torch import Tensor
 from lmcore.analysis.quantisation.weights import (
     OnLevels,
     Outliers,
-    Piece,
+    QuantisedPiece,
     on_levels,
     outliers,
     piece_at,
@@ -51,7 +51,7 @@ def show_piece(matrix: Tensor, kind: Kind, row: int, number: int, picture: Delta
     )
 
 
-def _picture(piece: Piece, kind: Kind) -> None:
+def _picture(piece: QuantisedPiece, kind: Kind) -> None:
     _say_fallback(kind, piece.kind)
     levels = piece.scale * np.array(piece.kind.levels) + (piece.minimum or 0.0)
     page.figure(
@@ -73,7 +73,7 @@ def _picture(piece: Piece, kind: Kind) -> None:
     )
 
 
-def _equation(piece: Piece) -> str:
+def _equation(piece: QuantisedPiece) -> str:
     """Return the block's equation with the numbers of its weight of the largest magnitude."""
     at = int(np.abs(piece.before).argmax())
     added = "" if piece.minimum is None else f" + ({piece.minimum:.6f})"
@@ -84,7 +84,7 @@ def _equation(piece: Piece) -> str:
     )
 
 
-def _numbers(piece: Piece) -> str:
+def _numbers(piece: QuantisedPiece) -> str:
     kind = piece.kind
     block = (
         _("The whole row shares one scale d.")

@@ -10,7 +10,7 @@ from torch import Tensor
 from lmcore import LanguageModel
 from lmcore.analysis.embedding.history import embedding_history
 from lmcore.analysis.embedding.pca import PrincipalComponents, principal_components
-from lmcore.analysis.embedding.similarity import Comparison, row_lengths, spread
+from lmcore.analysis.embedding.similarity import RowComparison, row_lengths, spread
 from lmcore.tokenizer.token_search import find_tokens, pieces, single_token
 from pages.common import link, widgets
 from pages.common.shared import shared
@@ -65,11 +65,11 @@ def components_of(table_name: str, ids: tuple[int, ...], _table: Tensor) -> Prin
     return principal_components(_table[list(ids)])
 
 
-def compare(lm: LanguageModel, vector: Tensor, table: Tensor | None = None) -> Comparison:
+def compare(lm: LanguageModel, vector: Tensor, table: Tensor | None = None) -> RowComparison:
     """Compare a vector with every row of the model's table, whose lengths are known, or of another one."""
     if table is None or table.data_ptr() == trained_table(lm).data_ptr():
-        return Comparison(trained_table(lm), vector, _lengths(lm.name, lm))
-    return Comparison(table, vector)
+        return RowComparison(trained_table(lm), vector, _lengths(lm.name, lm))
+    return RowComparison(table, vector)
 
 
 def default_token(lm: LanguageModel, words: Sequence[str] | None = None) -> int:

@@ -46,7 +46,7 @@ EQUATION = (
 )
 
 
-class Place(NamedTuple):
+class PlaceInRound(NamedTuple):
     """A token of the picture: its round, and its place in it; the last is the one the model drew itself."""
 
     round: int
@@ -204,10 +204,10 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _tokens(prompt: Encoding, found: Speculation) -> tuple[list[TextToken], list[Place]]:
+def _tokens(prompt: Encoding, found: Speculation) -> tuple[list[TextToken], list[PlaceInRound]]:
     """Return the tokens of the picture, and the place of each after the prompt's."""
     tokens = [TextToken(token, str(i), kind="prompt") for token, i in zip(prompt.tokens, prompt.ids, strict=True)]
-    places: list[Place] = []
+    places: list[PlaceInRound] = []
     kinds: dict[str, Kind] = {"accepted": "drawn", "refused": "refused", "unread": "unread"}
     for number, one in enumerate(found.rounds):
         for place, each in enumerate(one.drafts):
@@ -217,24 +217,24 @@ def _tokens(prompt: Encoding, found: Speculation) -> tuple[list[TextToken], list
             )
             caption, kind = f"{round(100 * ratio)} %", kinds[each.fate]
             tokens.append(TextToken(each.token, caption, ratio * 0.6, hint, kind, starts=place == 0))
-            places.append(Place(number, place))
+            places.append(PlaceInRound(number, place))
         if one.token_id is not None:
             hint = _("round {round}: drawn by the model itself, probability {p}").format(
                 round=number + 1, p=fmt_probability(one.prob)
             )
             own: Kind = "bonus" if one.origin == "bonus" else "residual"
             tokens.append(TextToken(one.token, "+1" if own == "bonus" else "p − q", 0.0, hint, own, not one.drafts))
-            places.append(Place(number, len(one.drafts)))
+            places.append(PlaceInRound(number, len(one.drafts)))
     return tokens, places
 
 
-def _first(found: Speculation) -> Place:
+def _first(found: Speculation) -> PlaceInRound:
     """Return the token to begin with: the first that was refused, or the first of all."""
     for number, one in enumerate(found.rounds):
         for place, each in enumerate(one.drafts):
             if each.fate == "refused":
-                return Place(number, place)
-    return Place(0, 0)
+                return PlaceInRound(number, place)
+    return PlaceInRound(0, 0)
 
 
 def _chosen(lm: LanguageModel, draft: LanguageModel, one: Round, place: int) -> None:

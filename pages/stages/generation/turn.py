@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from lmcore import LanguageModel
-from lmcore.chat import Part
+from lmcore.chat import AnswerPart
 from lmcore.generation.run import GenerationRun
 from pages.common import conversation, session
 from pages.common.escape import readable, whole_characters
@@ -64,7 +64,7 @@ def text_of(run: GenerationRun) -> str:
     return b"".join(step.token for step in path).decode("utf-8", "replace")
 
 
-def _parts(found: Sequence[Part]) -> None:
+def _parts(found: Sequence[AnswerPart]) -> None:
     """Show what is not text for the reader."""
     for part in found:
         if part.kind == "thinking":

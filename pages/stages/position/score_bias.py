@@ -12,7 +12,7 @@ from pages.common import link, page, session, widgets
 from pages.common.text import _, markdown_literal, visible
 from pages.figures import theme
 from pages.figures.position import comparison
-from pages.live.cells import Cell
+from pages.live.cells import HeatMapCell
 from pages.stages.position.common import model_with, tokens_of
 
 _MOST_NAMED = 12  # lines with a name beside the picture
@@ -230,5 +230,5 @@ def _chosen_pair(length: int) -> tuple[int, int]:
     return query, min(max(link.remember("position.key", 0, int), 0), query)
 
 
-def _choose(cell: Cell) -> dict[str, int]:
+def _choose(cell: HeatMapCell) -> dict[str, int]:
     return {"position": cell.row, "position.key": cell.column} if cell.column <= cell.row else {}

@@ -194,7 +194,7 @@ def _encoding(second: Second, text: str) -> Encoding | None:
     return Encoding(text, list(ids), tokens, list(pairwise(places)))
 
 
-def _tokens(row: chat.Row, sides: Sequence[tuple[str, Encoding | None]]) -> list[Tokens | None]:
+def _tokens(row: chat.AlignedRow, sides: Sequence[tuple[str, Encoding | None]]) -> list[Tokens | None]:
     """Return the tokens that begin in each of a row's places; where no ids are known, the text in one piece."""
     found: list[Tokens | None] = []
     for place, (text, encoding) in zip((row.left, row.right), sides, strict=True):
@@ -205,7 +205,7 @@ def _tokens(row: chat.Row, sides: Sequence[tuple[str, Encoding | None]]) -> list
     return found
 
 
-def _label(row: chat.Row, messages: Sequence[Mapping[str, object]]) -> str:
+def _label(row: chat.AlignedRow, messages: Sequence[Mapping[str, object]]) -> str:
     if row.message is not None:
         return _("message {n} ({role}): {field}").format(
             n=row.message + 1, role=visible(str(messages[row.message].get("role"))), field=visible(row.field)
@@ -214,7 +214,7 @@ def _label(row: chat.Row, messages: Sequence[Mapping[str, object]]) -> str:
 
 
 def _table(
-    rows: Sequence[chat.Row],
+    rows: Sequence[chat.AlignedRow],
     sides: Sequence[tuple[str, Encoding | None]],
     names: Sequence[str],
     messages: Sequence[Mapping[str, object]],

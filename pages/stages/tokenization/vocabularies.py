@@ -15,7 +15,7 @@ from lmcore.loading.vocabulary_files import (
     available_vocabularies,
     load_vocabulary,
 )
-from lmcore.tokenizer.cuts import Cuts, Landmarks, Measured, measure
+from lmcore.tokenizer.cuts import CutMeasures, Cuts, Landmarks, measure
 from lmcore.tokenizer.vocabularies import Vocabulary
 from pages.common import link
 from pages.common.shared import shared
@@ -32,7 +32,7 @@ class Examined:
     """A text under a vocabulary. Shared between sessions: never change its arrays."""
 
     cuts: Cuts
-    measured: Measured
+    measured: CutMeasures
     seconds: float
 
 

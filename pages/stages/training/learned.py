@@ -12,7 +12,7 @@ from lmcore.training.background import Progress
 from pages.common import page
 from pages.common.text import _, language, visible
 from pages.figures.training import live as figures
-from pages.stages.training.run import Run
+from pages.stages.training.run import TrainingRun
 
 _NEAR = 4
 _ROWS = 7  # moments in the table of neighbours
@@ -20,7 +20,7 @@ _NAMED = 45  # tokens written on the map
 _FOLLOWED = {"zh": "猫", "en": " cats"}
 
 
-def show(run: Run, progress: Progress) -> None:
+def show(run: TrainingRun, progress: Progress) -> None:
     """Draw map and neighbours, of the latest measurement or of the one looked back to."""
     moments = [done for done, _value in progress.measurements]
     at = moments[-1]
@@ -43,7 +43,7 @@ def show(run: Run, progress: Progress) -> None:
         _neighbours(run, progress, index, token)
 
 
-def _map(run: Run, index: int, at: int) -> None:
+def _map(run: TrainingRun, index: int, at: int) -> None:
     names = {
         "chinese": _("Chinese"),
         "latin": _("Latin"),
@@ -74,7 +74,7 @@ def _map(run: Run, index: int, at: int) -> None:
     )
 
 
-def _neighbours(run: Run, progress: Progress, index: int, token: int) -> None:
+def _neighbours(run: TrainingRun, progress: Progress, index: int, token: int) -> None:
     rows = []
     place = run.shown.index(token)
     for moment in np.unique(np.linspace(0, index, _ROWS).round().astype(int))[::-1]:

@@ -13,7 +13,7 @@ from pages.common.text import _, language
 from pages.stages.position.common import encoding_titles
 from pages.stages.training import watch
 from pages.stages.training.example_texts import EXAMPLE_PROBES, EXAMPLE_TEXTS
-from pages.stages.training.run import Reading, Run, start
+from pages.stages.training.run import Reading, TrainingRun, start
 
 ENCODINGS: tuple[PositionEncodingName, ...] = ("rope", "learned", "sinusoidal", "relative", "alibi", "none")
 RATES = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
@@ -47,7 +47,7 @@ text = OwnText(own, tokenizer)"""
 def show() -> None:
     """Draw the view."""
     controls, picture = page.workbench()
-    run: Run | None = st.session_state.get(RUN)
+    run: TrainingRun | None = st.session_state.get(RUN)
     alive = run is not None and run.training.progress.alive
     with controls:
         buttons = st.container()  # in sight without scrolling, though they need what is chosen below them
@@ -149,7 +149,7 @@ def _choose(reading: Reading) -> TrialSettings:
     return settings
 
 
-def _buttons(run: Run | None, settings: TrialSettings, reading: Reading) -> None:
+def _buttons(run: TrainingRun | None, settings: TrialSettings, reading: Reading) -> None:
     """Show what can be done; a new start ends what this session trained before."""
     if run is None or not run.training.progress.alive:
         st.button(

@@ -17,7 +17,7 @@ from pages.figures import theme
 from pages.figures.theme import fmt_count
 from pages.figures.training import gradients as figures
 from pages.stages.training.live import RUN
-from pages.stages.training.run import Run
+from pages.stages.training.run import TrainingRun
 
 _COSINE_COLOURS = theme.CATEGORICAL[2], theme.CATEGORICAL[3], theme.CATEGORICAL[6]
 _DASHES = ("solid", "dash", "dot")
@@ -38,7 +38,7 @@ def show() -> None:
     tokenizer = lmcore.builtin.tokenizer()
     histories = {(_("tied") if tied else _("untied")): found for tied, found in recorded().items()}
     rows = list(next(iter(histories.values())).rows)
-    run: Run | None = st.session_state.get(RUN)
+    run: TrainingRun | None = st.session_state.get(RUN)
     if run is not None and run.reading.own is None:
         measured = [(done, value.sides) for done, value in run.training.progress.measurements]
         if len(measured) > 1:

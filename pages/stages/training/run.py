@@ -48,7 +48,7 @@ class Reading:
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """A training and what is needed to show it.
 
     Attributes:
@@ -111,7 +111,7 @@ def _world() -> _World:
     return _World(tokenizer, said, grammar_loss(tokenizer), tuple(shown))
 
 
-def start(settings: TrialSettings, reading: Reading) -> Run:
+def start(settings: TrialSettings, reading: Reading) -> TrainingRun:
     """Start a training in a thread of its own.
 
     Raises:
@@ -120,14 +120,16 @@ def start(settings: TrialSettings, reading: Reading) -> Run:
     if reading.own is None:
         world = _world()
         trial = Trial(settings, world.tokenizer, reading.probes)
-        return Run(settings, reading, world.tokenizer, _training(trial), world.truth, world.floor, list(world.shown))
+        return TrainingRun(
+            settings, reading, world.tokenizer, _training(trial), world.truth, world.floor, list(world.shown)
+        )
     if not reading.probe:
         raise ValueError("the prompt to follow is empty; type the beginning of a sentence.")
     tokenizer = reading.tokenizer()
     text = OwnText(reading.own, tokenizer)
     shown = [token for token, _count in Counter(text.ids.tolist()).most_common()]
     trial = Trial(settings, tokenizer, reading.probes, text)
-    return Run(settings, reading, tokenizer, _training(trial), (), None, shown)
+    return TrainingRun(settings, reading, tokenizer, _training(trial), (), None, shown)
 
 
 def _training(trial: Trial) -> BackgroundTraining:

@@ -17,13 +17,13 @@ from pages.common.text import _, language, markdown_literal, visible
 from pages.figures import theme
 from pages.figures.training import live as figures
 from pages.stages.training import learned
-from pages.stages.training.run import Reading, Run, least_loss
+from pages.stages.training.run import Reading, TrainingRun, least_loss
 
 _LOSS_COLOURS = (theme.CATEGORICAL[5], theme.CATEGORICAL[0], theme.CATEGORICAL[1])
 _FOLLOWED = 5  # next tokens drawn over time
 
 
-def show(run: Run, was_alive: bool) -> None:
+def show(run: TrainingRun, was_alive: bool) -> None:
     """Draw how far the training is; runs by itself again and again until it has ended."""
     progress = run.training.progress
     _status(run, progress)
@@ -60,7 +60,7 @@ def before(settings: TrialSettings, reading: Reading) -> None:
     )
 
 
-def _status(run: Run, progress: Progress) -> None:
+def _status(run: TrainingRun, progress: Progress) -> None:
     done, total = len(progress.steps), run.settings.steps
     told = {
         "waiting": _(
@@ -85,7 +85,7 @@ def _status(run: Run, progress: Progress) -> None:
     rate.metric(_("Learning rate now"), f"{progress.steps[-1].learning_rate:.2g}" if progress.steps else "0")
 
 
-def _losses(run: Run, progress: Progress) -> None:
+def _losses(run: TrainingRun, progress: Progress) -> None:
     steps = [step.step + 1 for step in progress.steps]
     measured = [done for done, _value in progress.measurements]
     data = {
@@ -109,7 +109,7 @@ def _losses(run: Run, progress: Progress) -> None:
     )
 
 
-def _next_token(run: Run, progress: Progress) -> None:
+def _next_token(run: TrainingRun, progress: Progress) -> None:
     index = run.probe(language())
     prompt = run.reading.probes[index]
     latest = progress.measurements[-1][1]
@@ -172,7 +172,7 @@ def _next_token(run: Run, progress: Progress) -> None:
     st.code(visible(text), language=None, wrap_lines=True)
 
 
-def numbers(run: Run) -> None:
+def numbers(run: TrainingRun) -> None:
     """Show the table of what was measured."""
     progress = run.training.progress
     index = run.probe(language())

@@ -11,7 +11,7 @@ from lmcore.analysis.quantisation.costs import Cost, size
 from lmcore.analysis.quantisation.weights import matrices, on_levels, piece_at
 from lmcore.quantisation import KINDS
 from pages.figures.compare import quantisation as figures
-from pages.stages.compare.quantisation_costs import Measured, _table
+from pages.stages.compare.quantisation_costs import CostsSoFar, _table
 from tests.pages.harness import clean, decoded, open_page, printed, told
 from tests.pages.harness import figures as figures_of
 
@@ -71,7 +71,7 @@ def cost(variant: str, kld: float, truth: float | None = None) -> Cost:
 
 
 def test_the_table_has_every_number_and_more_where_the_grammar_is_known() -> None:
-    plain = _table(Measured((cost("float32", 0), cost("q4_0", 0.1)), 0.5).costs)
+    plain = _table(CostsSoFar((cost("float32", 0), cost("q4_0", 0.1)), 0.5).costs)
     assert list(plain.columns)[:4] == ["variant", "bits per weight", "bytes", "perplexity"]
     known = _table((cost("float32", 0, 0.1), cost("q4_0", 0.1, 0.2)))
     assert len(known.columns) == len(plain.columns) + 4

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cosine as scipy_cosine_distance
 
-from lmcore.analysis.embedding.similarity import Comparison, combine, cosine, likeness, neighbours, row_lengths, spread
+from lmcore.analysis.embedding.similarity import (
+    RowComparison,
+    combine,
+    cosine,
+    likeness,
+    neighbours,
+    row_lengths,
+    spread,
+)
 
 TABLE = torch.from_numpy(np.random.default_rng(3).normal(0, 0.02, (50, 8)).astype(np.float32))
 
@@ -76,7 +84,7 @@ def test_combine_adds_and_takes_away_repeated_rows_too() -> None:
 def test_rank_is_the_place_in_the_list_of_neighbours(scores: np.ndarray, exclude: set[int]) -> None:
     table, one = torch.from_numpy(scores)[:, None], torch.ones(1).double()
     order = neighbours(table, one, 9, "dot", exclude).ids.tolist()
-    assert Comparison(table, one).rank(0, "dot", exclude) == 1 + order.index(0)
+    assert RowComparison(table, one).rank(0, "dot", exclude) == 1 + order.index(0)
 
 
 @pytest.mark.parametrize("measure", ["cosine", "dot"])
@@ -92,24 +100,24 @@ def test_many_rows_closer_than_single_precision_tells_apart_keep_their_order(mea
     assert found.ids.tolist() == order[:500].tolist()
     np.testing.assert_array_equal(found.scores.numpy(), exact[order[:500]])
     for place in (0, 1, 250, 4000, 7999):
-        assert Comparison(table, vector).rank(int(order[place]), measure) == place + 1
+        assert RowComparison(table, vector).rank(int(order[place]), measure) == place + 1
 
 
 def test_a_row_of_zeros_has_no_cosine_and_comes_last() -> None:
     table = torch.tensor([[0.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
     found = neighbours(table, table[2], 3)
     assert found.ids.tolist() == [2, 1, 0] and torch.isnan(found.scores[2])
-    assert Comparison(table, table[2]).rank(1) == 2
+    assert RowComparison(table, table[2]).rank(1) == 2
 
 
 def test_rows_of_zeros_come_by_id_among_themselves() -> None:
     table = torch.tensor([[0.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
     assert neighbours(table, table[3], 4).ids.tolist() == [3, 2, 0, 1]
-    assert [Comparison(table, table[3]).rank(row) for row in range(4)] == [3, 4, 2, 1]
+    assert [RowComparison(table, table[3]).rank(row) for row in range(4)] == [3, 4, 2, 1]
 
 
 def test_lengths_that_are_known_change_nothing() -> None:
-    known = Comparison(TABLE, TABLE[3], TABLE.norm(dim=-1)).neighbours(9)
+    known = RowComparison(TABLE, TABLE[3], TABLE.norm(dim=-1)).neighbours(9)
     assert torch.equal(known.ids, neighbours(TABLE, TABLE[3], 9).ids)
 
 

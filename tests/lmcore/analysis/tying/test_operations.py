@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lmcore.analysis.tying.operations import OPERATIONS, Outcome, Pair, Translator, named, run, tied
+from lmcore.analysis.tying.operations import OPERATIONS, Outcome, TableAndHead, Translator, named, run, tied
 
 MATRIX = 12 * 8 * 4  # bytes of [12, 8] in float32
 
@@ -114,7 +114,7 @@ def test_running_leaves_torchs_random_state_and_repeats() -> None:
 
 
 def test_names_are_told_by_identity() -> None:
-    assert [name for name in named(Pair(4, 2, bias=True))] == ["embedding.weight", "head.weight", "head.bias"]
+    assert [name for name in named(TableAndHead(4, 2, bias=True))] == ["embedding.weight", "head.weight", "head.bias"]
     assert len({id(tensor) for tensor in named(tied(4, 2)).values()}) == 1
 
 
