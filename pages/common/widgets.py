@@ -17,6 +17,8 @@ from pages.live.token_strip import token_strip
 
 T = TypeVar("T", str, int, float)
 Number = TypeVar("Number", int, float)
+_LIMITS = "slider_limits"
+"""Where the session keeps the limits and the step that each slider had last."""
 
 
 def slider(
@@ -39,6 +41,7 @@ def slider(
     _remember_number(key, low, high, default)
     if low >= high:
         return low
+    _keep_through_another_range(key, (low, high, step))
     value = st.slider(
         label,
         low,
@@ -270,6 +273,18 @@ def _remember_number(key: str, low: Number, high: Number, default: Number) -> No
     value = link.remember(key, default, int if isinstance(default, int) else _finite)
     if not low <= value <= high:
         link.replace(key, min(max(value, low), high), value)
+
+
+def _keep_through_another_range(key: str, limits: tuple[Number, Number, Number | None]) -> None:
+    """Give a slider its value anew when its range is another one.
+
+    Streamlit takes a slider with another range for a new one, and starts it at its low end, or at what it was two
+    ranges ago, whatever the session's value of this key is.
+    """
+    known = st.session_state.setdefault(_LIMITS, {})
+    if known.get(key, limits) != limits:
+        st.session_state[link.widget_key(key)] = st.session_state[key]
+    known[key] = limits
 
 
 def _remember_option(key: str, options: Sequence[T], default: T) -> None:

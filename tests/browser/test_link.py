@@ -130,6 +130,11 @@ def test_a_range_that_shrinks_moves_the_value_and_says_so(open_page: OpenPage, p
     expect(page.get_by_text("FIRST layer=2 place=2")).to_be_visible()
     press(page, "Place", "ArrowRight", 2)
     expect(page.get_by_text("FIRST layer=2 place=4")).to_be_visible()
+    for prompt, place in (("abcdefg", 4), ("abcdefgh", 4), ("abcdefghi", 4), ("abcd", 3), ("abcde", 3)):
+        page.get_by_label("Prompt").fill(prompt)
+        page.get_by_label("Prompt").press("Enter")
+        settle(page)
+        expect(page.get_by_text(f"FIRST layer=2 place={place}")).to_be_visible()
 
 
 def test_a_link_in_the_app_sets_values_each_time_it_is_followed(open_page: OpenPage, pages: Server) -> None:
