@@ -28,7 +28,7 @@ class EncodedScenes:
                 f"the tokenizer has no special token {END_OF_TEXT}; the small world's documents end with it."
             )
         world = small_world()
-        rows = sorted((tokenizer.encode(text).ids, text) for text in world.words)
+        rows = sorted((tokenizer.encode_ids(text).tolist(), text) for text in world.words)
         longest = max(len(ids) for ids, _ in rows)
         self.ids = np.array([ids + [-1] * (longest - len(ids)) for ids, _ in rows], dtype=np.int32)
         self.lengths = np.array([len(ids) for ids, _ in rows])
@@ -47,5 +47,5 @@ class EncodedScenes:
 
 @lru_cache(maxsize=4)
 def encode_scenes(tokenizer: Tokenizer) -> EncodedScenes:
-    """The scenes under this tokenizer, encoded at the first call (about half a second)."""
+    """The scenes under this tokenizer, encoded at the first call (a quarter of a second)."""
     return EncodedScenes(tokenizer)

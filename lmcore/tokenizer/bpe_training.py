@@ -16,6 +16,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
 from lmcore.tokenizer.byte_alphabet import BYTE_OF_CHARACTER, CHARACTER_OF_BYTE
+from lmcore.tokenizer.encoding import utf8
 from lmcore.tokenizer.merges import MergeStep, merge
 from lmcore.tokenizer.pretrained import PretrainedTokenizer
 
@@ -43,7 +44,11 @@ def split_words(text: str) -> list[bytes]:
 
     >>> split_words("the cat's 12")
     [b'the', b' cat', b"'s", b' 12']
+
+    Raises:
+        ValueError: the text holds half of a surrogate pair.
     """
+    utf8(text)
     splitter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     return [bytes(BYTE_OF_CHARACTER[c] for c in word) for word, _ in splitter.pre_tokenize_str(text)]
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmcore.tokenizer.encoding import utf8
+
 # A word is a run of letters and digits. Scripts written without spaces have no such words: Han, kana, Thai, Lao, Khmer.
 _WORD = re.compile(
     "(?:[^\\W_\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -62,6 +64,7 @@ def byte_of_character(text: str) -> np.ndarray:
     >>> byte_of_character("a好!").tolist()
     [0, 1, 4, 5]
     """
+    utf8(text)  # or says what is wrong with it
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     sizes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

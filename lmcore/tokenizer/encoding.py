@@ -29,6 +29,24 @@ class Encoding:
         return len(self.ids)
 
 
+def utf8(text: str) -> bytes:
+    """Return a text's UTF-8.
+
+    Raises:
+        TypeError: it is no text.
+        ValueError: it holds a lone surrogate (half of a UTF-16 pair), which has no UTF-8.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a text is a str, but this is {type(text).__name__}; decode bytes first.")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"character {error.start} of the text is U+{ord(text[error.start]):04X}, half of a surrogate pair; "
+            "it is no character by itself and has no UTF-8: remove it or complete the pair."
+        ) from None
+
+
 def character_offsets(text: str, tokens: Sequence[bytes]) -> list[tuple[int, int]]:
     """The range of characters that each token touches.
 

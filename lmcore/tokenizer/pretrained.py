@@ -13,7 +13,7 @@ from typing import Any
 import tokenizers
 
 from lmcore.tokenizer.byte_alphabet import BYTE_OF_CHARACTER, to_bytes
-from lmcore.tokenizer.encoding import Encoding, character_offsets
+from lmcore.tokenizer.encoding import Encoding, character_offsets, utf8
 from lmcore.tokenizer.merges import MergeStep, replay_words
 from lmcore.tokenizer.token_bytes import TokenBytes
 from lmcore.tokenizer.tokenizer import Tokenizer
@@ -94,7 +94,7 @@ class PretrainedTokenizer(Tokenizer):
 
     def encode(self, text: str, special_tokens: bool = False, add_first: bool = True) -> Encoding:
         """The text as tokens, after the tokens the model expects first; see `Tokenizer.encode`."""
-        self._check(text)
+        utf8(text)
         found = (self._as_control if special_tokens else self._as_text).encode(text, add_special_tokens=False)
         if beyond := next((i for i in found.ids if i >= len(self._bytes)), None):
             raise ValueError(
@@ -126,7 +126,7 @@ class PretrainedTokenizer(Tokenizer):
 
     def first_pieces(self, text: str) -> list[bytes]:
         """What merging a text starts from: its bytes, or its characters in a SentencePiece-style file."""
-        self._check(text)
+        utf8(text)
         return [piece for word in self._words(text) for piece in word]
 
     def _replay(self, text: str) -> list[MergeStep]:

@@ -12,7 +12,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from lmcore.tokenizer.byte_alphabet import to_bytes
-from lmcore.tokenizer.encoding import Encoding, character_offsets
+from lmcore.tokenizer.encoding import Encoding, character_offsets, utf8
 from lmcore.tokenizer.merges import MergeStep, replay
 
 REPLAY_LIMIT = 2_000
@@ -79,8 +79,8 @@ class Tokenizer:
             special_tokens: Control tokens; they get the first ids.
 
         Raises:
-            ValueError: vocab_size leaves no room for the bytes and special tokens, or a word holds U+E000, which
-                separates words internally.
+            ValueError: vocab_size leaves no room for the bytes and special tokens, or a word holds half of a
+                surrogate pair, or U+E000, which separates words internally.
         """
         smallest = 256 + len(special_tokens)
         if vocab_size < smallest:
@@ -89,6 +89,8 @@ class Tokenizer:
                 f"{len(special_tokens)} special tokens."
             )
         counts = Counter(words)
+        for word in counts:
+            utf8(word)
         if (bad := next((word for word in counts if _SEPARATOR in word), None)) is not None:
             raise ValueError(f"the word {bad!r} holds U+E000, which separates words internally; remove it.")
         # A character counted more often than all words together has its bytes merged before any two characters are.
@@ -151,28 +153,18 @@ class Tokenizer:
         Raises:
             ValueError: The text holds a lone surrogate (half of a UTF-16 pair), which has no UTF-8.
         """
-        self._check(text)
+        utf8(text)
         ids = (self._as_control if special_tokens else self._as_text).encode(text).ids
         tokens = [self._bytes[token_id] for token_id in ids]
         return Encoding(text, ids, tokens, character_offsets(text, tokens))
 
     def encode_ids(self, text: str, special_tokens: bool = False) -> np.ndarray:
         """The ids that `encode` gives, alone and much sooner: for texts of megabytes."""
-        self._check(text)
+        utf8(text)
         (found,) = (self._as_control if special_tokens else self._as_text).encode_batch_fast(
             [text], add_special_tokens=False
         )
         return np.array([*self.added_first, *found.ids], dtype=np.int64)
-
-    @staticmethod
-    def _check(text: str) -> None:
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"character {error.start} of the text is U+{ord(text[error.start]):04X}, half of a surrogate pair; "
-                "it is no character by itself and has no UTF-8: remove it or complete the pair."
-            ) from None
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of the tokens, joined; exact for every sequence of ids. A special token gives its written form."""
@@ -197,7 +189,7 @@ class Tokenizer:
         Raises:
             ValueError: The text is longer than REPLAY_LIMIT characters, or has half of a surrogate pair.
         """
-        self._check(text)
+        utf8(text)
         if len(text) > REPLAY_LIMIT:
             raise ValueError(
                 f"the text has {len(text)} characters; merges are replayed for at most {REPLAY_LIMIT}: "
@@ -207,8 +199,7 @@ class Tokenizer:
 
     def first_pieces(self, text: str) -> list[bytes]:
         """What merging a text starts from: here its single bytes."""
-        self._check(text)
-        return [bytes([byte]) for byte in text.encode()]
+        return [bytes([byte]) for byte in utf8(text)]
 
     def _replay(self, text: str) -> list[MergeStep]:
         return replay(text.encode(), self._ranks)

@@ -19,6 +19,7 @@ import tokenizers
 from tokenizers import decoders, models
 
 from lmcore.tokenizer.cuts import Cuts, cuts_of_lengths
+from lmcore.tokenizer.encoding import utf8
 from lmcore.tokenizer.tokenizer import Tokenizer
 
 _UNKNOWN_PENALTY = 10.0  # below the lowest score, as in SentencePiece and the tokenizers library
@@ -138,7 +139,12 @@ class Unigram:
 
 
 def words_of(library: tokenizers.Tokenizer, text: str) -> list[str]:
-    """Return a text as a library's object gives it to its model: normalised, in the parts that no piece crosses."""
+    """Return a text as a library's object gives it to its model: normalised, in the parts that no piece crosses.
+
+    Raises:
+        ValueError: the text holds half of a surrogate pair.
+    """
+    utf8(text)
     if library.normalizer is not None:
         text = library.normalizer.normalize_str(text)
     if library.pre_tokenizer is None:

@@ -12,6 +12,7 @@ import tokenizers
 from tokenizers import models
 
 from lmcore.tokenizer.cuts import Cuts, byte_of_character, cuts_of_lengths
+from lmcore.tokenizer.encoding import utf8
 from lmcore.tokenizer.tokenizer import Tokenizer
 from lmcore.tokenizer.unigram import Segmented, Unigram, words_of
 
@@ -24,7 +25,11 @@ class Vocabulary(Protocol):
         """The number of tokens."""
 
     def cut(self, text: str, special_tokens: bool = False) -> Cuts:
-        """Return the text's tokens; special strings in it are text, or control tokens where there are any."""
+        """Return the text's tokens; special strings in it are text, or control tokens where there are any.
+
+        Raises:
+            ValueError: the text holds half of a surrogate pair.
+        """
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return the bytes of one token."""
@@ -44,8 +49,9 @@ class Characters:
 
     def cut(self, text: str, special_tokens: bool = False) -> Cuts:
         """Return one token per character."""
+        lengths = np.diff(byte_of_character(text))
         ids = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-        return cuts_of_lengths(ids, np.diff(byte_of_character(text)), ids.tobytes().decode("utf-32-le"))
+        return cuts_of_lengths(ids, lengths, ids.tobytes().decode("utf-32-le"))
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return the character's UTF-8."""
@@ -67,7 +73,7 @@ class Bytes:
 
     def cut(self, text: str, special_tokens: bool = False) -> Cuts:
         """Return one token per byte."""
-        ids = np.frombuffer(text.encode(), dtype=np.uint8)
+        ids = np.frombuffer(utf8(text), dtype=np.uint8)
         return cuts_of_lengths(ids, np.ones(len(ids), dtype=np.int64), ids.tobytes().decode())
 
     def token_bytes(self, token_id: int) -> bytes:
@@ -146,9 +152,10 @@ class OfLibrary:
 
     def cut(self, text: str, special_tokens: bool = False) -> Cuts:
         """Return the text's tokens, without those that a model's input would have around them."""
+        places = byte_of_character(text)
         library = self._as_control if special_tokens else self._library
         found = library.encode(text, add_special_tokens=False)
-        spans = byte_of_character(text)[np.array(found.offsets, dtype=np.int64).reshape(-1, 2)]
+        spans = places[np.array(found.offsets, dtype=np.int64).reshape(-1, 2)]
         ids = np.array(found.ids, dtype=np.int64)
         return Cuts(ids, spans[:, 0], spans[:, 1], self._library.decode(found.ids, skip_special_tokens=False))
 
@@ -180,5 +187,6 @@ class OfLibrary:
 
     def read(self, text: str) -> str:
         """Return the text as the file's normaliser leaves it."""
+        utf8(text)
         normalizer = self._library.normalizer
         return text if normalizer is None else normalizer.normalize_str(text)

@@ -15,6 +15,7 @@ from tokenizers import models, normalizers, pre_tokenizers
 import lmcore
 from lmcore.loading.vocabulary_files import SCORED, available_vocabularies, load_tokenizer, load_vocabulary
 from lmcore.tokenizer.alignment import align
+from lmcore.tokenizer.bpe_training import split_words
 from lmcore.tokenizer.cuts import Landmarks, byte_of_character, measure, word_ranges
 from lmcore.tokenizer.vocabularies import Bytes, Characters, OfLibrary, OfTokenizer, Vocabulary
 from tests.lmcore.checkpoints.test_pretrained_tokenizer import BYTE_LEVEL, PLAIN_SENTENCE_PIECE, SENTENCE_PIECE
@@ -42,6 +43,17 @@ def test_cuts_are_the_encodings_tokens(text: str) -> None:
         places = byte_of_character(text)
         for start, end, (first, last) in zip(cuts.starts, cuts.ends, found.offsets, strict=True):
             assert places[first] <= start <= end <= places[last]
+
+
+def test_half_of_a_surrogate_pair_and_what_is_no_text_are_refused_in_words() -> None:
+    library = tokenizers.Tokenizer(models.Unigram([("<unk>", -9.0), ("a", -1.0)], unk_id=0))
+    cuts = [vocabulary.cut for vocabulary in [*EXACT, lower_cased(), OfLibrary(library)]]
+    others = [split_words, Landmarks.of, lower_cased().read, lambda text: OfLibrary(library).segment(text, 2)]
+    for use in [*cuts, *others, lambda text: lmcore.Tokenizer.train([text], 300)]:
+        with pytest.raises(ValueError, match=r"character 2 of the text is U\+D800, half of a surrogate pair"):
+            use("ab\ud800c")
+        with pytest.raises(TypeError, match="a text is a str, but this is bytes"):
+            use(b"ab")  # type: ignore[arg-type]
 
 
 @given(TEXTS)
