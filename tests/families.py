@@ -1,13 +1,16 @@
-"""How far every family's numbers are from transformers': `python -m tests.families [family ...]`.
+"""How far every family's numbers are from transformers': `python -m tests.families [--views] [family ...]`.
 
 For each tiny random model, as a folder and as a GGUF file, the largest difference in float32 of any logit, any hidden
-state and any attention pattern, over two texts of 23 tokens.
+state and any attention pattern, over two texts of 23 tokens. With --views, every view of every page is opened with it
+too, in this process, and what fails or says that something is wrong is printed; half a minute a model.
 """
 
 from __future__ import annotations
 
+import argparse
+import gc
+import logging
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -16,8 +19,10 @@ import transformers
 
 import lmcore
 from lmcore.language_model import LanguageModel
+from lmcore.loading import FOLDER_VARIABLE
 from tests.lmcore.checkpoints.tiny import CASES, write_folder
 from tests.lmcore.checkpoints.tiny_gguf import write_gguf
+from tests.pages.views import walk
 
 NOT_IN_GGUF = ("soft cap", "windows", "mistral", "low limit")
 """Words of cases whose config GGUF files cannot say: Gemma 3's cap, the windows of Qwen 2 and Mistral, a limit."""
@@ -45,26 +50,36 @@ def _apart(ours: list[torch.Tensor], theirs: list[torch.Tensor] | tuple[torch.Te
     return max((a - b).abs().max().item() for a, b in zip(ours, theirs, strict=True))
 
 
-def main(wanted: list[str]) -> None:
+def main() -> None:
     """Print a line for each family and kind of file."""
-    print(f"{'family':45}{'file':8}{'logits':>10}{'hidden states':>16}{'patterns':>11}")
+    parser = argparse.ArgumentParser(prog="python -m tests.families", description=__doc__.partition("\n")[0])
+    parser.add_argument("--views", action="store_true", help="open every view of every page with each")
+    parser.add_argument("family", nargs="*", help="words of the families wanted; all when none is given")
+    given = parser.parse_args()
+    print(
+        f"{'family':45}{'file':8}{'logits':>10}{'hidden states':>16}{'patterns':>11}{'views' if given.views else '':>8}"
+    )
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
+    logging.disable(logging.WARNING)  # Streamlit's, of pages without a browser
     with tempfile.TemporaryDirectory() as name:
-        os.environ["XDG_CACHE_HOME"] = name
+        os.environ |= {"XDG_CACHE_HOME": name, FOLDER_VARIABLE: str(Path(name, "models"))}
         for number, case in enumerate(CASES):
-            if wanted and not any(word in case for word in wanted):
+            if given.family and not any(word in case for word in given.family):
                 continue
-            folder, file = Path(name, f"{number}"), Path(name, f"{number}.gguf")
+            folder, file = (Path(name, "models", f"{number}-{ending}") for ending in ("folder", "file.gguf"))
             made = [("folder", folder, write_folder(case, folder))]
             if case in GGUF_CASES:
                 made.append(("GGUF", file, write_gguf(case, file)))
+            gc.freeze()  # else Streamlit looks through all of transformers after each run of a page
             for kind, path, reference in made:
                 found = differences(lmcore.load(path), reference)
-                print(
+                line = (
                     f"{case:45}{kind:8}{found['logits']:10.1e}{found['hidden states']:16.1e}{found['patterns']:11.1e}"
                 )
+                opened, wrong = walk(path.name.removesuffix(".gguf")) if given.views else (0, [])
+                print(line + (f"{opened:8}" if given.views else ""), *wrong, sep="\n    ", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

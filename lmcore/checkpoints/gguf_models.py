@@ -154,7 +154,7 @@ def _sizes(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) ->
         "d_model": d_model,
         "n_layers": fields.whole("block_count", most=MOST_LAYERS),
         "n_heads": n_heads,
-        "n_kv_heads": fields.optional_whole("attention.head_count_kv"),
+        "n_kv_heads": _same_in_all_blocks(fields, "attention.head_count_kv"),
         "d_head": d_head,
         "d_mlp": d_mlp,
         "context_length": fields.whole("context_length"),
@@ -175,6 +175,16 @@ def _sizes(fields: Fields, metadata: Mapping[str, Any], source: TensorSource) ->
         "n_experts_used": fields.whole("expert_used_count") if n_experts else None,
         "position_encoding": "learned" if "position_embd.weight" in shapes else "rope",
     }
+
+
+def _same_in_all_blocks(fields: Fields, name: str) -> int | None:
+    """Read a number that some files give for each block."""
+    given = fields.get(name)
+    if not isinstance(given, list):
+        return fields.optional_whole(name)
+    if not given or any(each != given[0] for each in given):
+        raise ValueError(f"{name} = {given!r:.80} must be the same in every block; others are not supported.")
+    return Fields({name: given[0]}).whole(name)
 
 
 def _layers(fields: Fields, read: Mapping[str, Any], pattern: int) -> dict[str, Any]:
@@ -271,13 +281,22 @@ def _gemma3_base(fields: Fields, _read: Mapping[str, Any]) -> dict[str, Any]:
     return {"rope_base_local": fields.real("rope.freq_base_swa", 10_000.0)}
 
 
-def _granite(fields: Fields, _read: Mapping[str, Any]) -> dict[str, Any]:
+def _granite(fields: Fields, read: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the four scales. Files of Granite 4 have the fields of its larger models, with Mamba and experts, too."""
+    for name in ("conv_kernel", "state_size", "group_count", "inner_size", "time_step_rank"):
+        fields.get(f"ssm.{name}")  # without tensors of Mamba they say nothing, and those would be refused
     return {
+        "d_mlp": fields.get("expert_shared_feed_forward_length") or read["d_mlp"],
         "embedding_scale": fields.get("embedding_scale") or 1.0,
         "attention_scale": fields.get("attention.scale") or None,
         "residual_scale": fields.get("residual_scale") or 1.0,
         "logit_scale": 1 / (fields.get("logit_scale") or 1.0),
     }
+
+
+def _stablelm(fields: Fields, _read: Mapping[str, Any]) -> dict[str, Any]:
+    fields.require("use_parallel_residual", False)  # with it, a block has one norm
+    return {}
 
 
 def _gptneox(fields: Fields, _read: Mapping[str, Any]) -> dict[str, Any]:
@@ -300,6 +319,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "gptneox": Architecture(_FUSED_QKV, always=_GATELESS | dict(activation="gelu"), rules=(_gptneox,)),
     "llama": Architecture(_NEIGHBOURS),
     "granite": Architecture(_NEIGHBOURS, rules=(_granite,)),
+    "stablelm": Architecture(rules=(_stablelm,)),
     "smollm3": Architecture(_NEIGHBOURS, rules=(_smollm3,)),
     "qwen2": Architecture(),
     "qwen3": Architecture(),

@@ -1,4 +1,7 @@
-"""LLaMA and the dense families that change little in it: Mistral, Qwen 2 and 3, SmolLM3, Granite, OLMo 2, Phi-3."""
+"""LLaMA and the dense families that change little in it.
+
+They are Mistral, Qwen 2 and 3, SmolLM3, Granite 3 and 4, OLMo 2, Phi-3, StableLM.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lmcore.checkpoints.families.declaration import SIZES, Family, real, switch
+from lmcore.checkpoints.families.declaration import SIZES, Family, real, switch, whole
 from lmcore.checkpoints.fields import Fields
 from lmcore.checkpoints.hf_fields import rotation, windows, windows_everywhere
 from lmcore.checkpoints.names import Names, TensorLocation
@@ -101,6 +104,57 @@ GRANITE = replace(
     },
 )
 
+
+_OF_MAMBA = (
+    "mamba_chunk_size",
+    "mamba_conv_bias",
+    "mamba_d_conv",
+    "mamba_d_head",
+    "mamba_d_state",
+    "mamba_expand",
+    "mamba_n_groups",
+    "mamba_n_heads",
+    "mamba_proj_bias",
+    "time_step_limit",
+)
+
+
+def _granite4_layers(fields: Fields, sized: Mapping[str, Any]) -> dict[str, Any]:
+    """Read that every block has attention, with RoPE or without; the larger models have blocks of Mamba and experts."""
+    kinds, n_layers = fields.get("layer_types"), sized["n_layers"]
+    if not isinstance(kinds, list) or len(kinds) != n_layers or not set(kinds) <= {"attention", "full_attention"}:
+        raise ValueError(f"layer_types = {kinds!r:.80} must be 'attention' for each layer; others are not supported.")
+    turned = fields.get("position_embedding_type") == "rope"
+    return {"unrotated_layers": () if turned else tuple(range(n_layers))}
+
+
+GRANITE4 = replace(
+    GRANITE,
+    names=replace(
+        NAMES,
+        block={
+            **NAMES.block,
+            **{
+                f"mlp.{part}": TensorLocation("shared_mlp.input_linear", part=part, of=("gate", "up"))
+                for part in ("gate", "up")
+            },
+            "mlp.down": "shared_mlp.output_linear",
+        },
+    ),
+    said={**GRANITE.said, "d_mlp": whole("shared_intermediate_size", 1024)},
+    rules=(rotation(), _granite4_layers),
+    required={"num_local_experts": (0,), "normalization_function": ("rmsnorm",)},
+    left_out={"num_local_experts": 8},
+    harmless=(
+        "intermediate_size",
+        "num_experts_per_tok",
+        "init_method",
+        "output_router_logits",
+        "router_aux_loss_coef",
+        *_OF_MAMBA,
+    ),
+)
+
 OLMO2 = Family(
     names=replace(
         NAMES,
@@ -130,4 +184,17 @@ PHI3 = Family(
     said={**SIZES, "norm_eps": real("rms_norm_eps", 1e-5)},
     rules=(rotation(partial="partial_rotary_factor", words={"su": "longrope", "yarn": "longrope"}), windows_everywhere),
     harmless=("resid_pdrop", "embd_pdrop"),
+)
+
+STABLELM = Family(
+    names=NAMES,
+    said={
+        **SIZES,
+        "norm_eps": real("layer_norm_eps", 1e-5),
+        "attention_bias": switch("use_qkv_bias"),
+    },
+    always=dict(norm="layernorm", norm_bias=True),
+    rules=(rotation(partial="partial_rotary_factor", default_partial=0.25),),
+    required={"use_parallel_residual": (False,)},  # with it, a block has one norm
+    harmless=("hidden_dropout",),
 )

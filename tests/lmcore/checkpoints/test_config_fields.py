@@ -124,6 +124,29 @@ def test_windows_without_a_list_of_layers_begin_where_transformers_begins(tmp_pa
     assert require_equal(tmp_path).config.local_layers == tuple(range(first, 3))
 
 
+def test_granite_4_without_rope_turns_nothing(tmp_path):
+    write_folder("granite 4", tmp_path)
+    rewrite(tmp_path, position_embedding_type="nope", layer_types=["attention", "attention"])
+    assert require_equal(tmp_path).config.unrotated_layers == (0, 1)
+
+
+def test_what_the_larger_models_of_a_family_have_is_refused_by_name(tmp_path):
+    refused = [
+        ("granite 4", {"layer_types": ["mamba", "attention"]}, "layer_types = ['mamba', 'attention'] must be"),
+        ("granite 4", {"num_local_experts": 4}, "num_local_experts = 4 is not supported"),
+        ("granite 4", {"num_local_experts": None}, "num_local_experts = 8 is not supported"),
+        ("stablelm", {"use_parallel_residual": True}, "use_parallel_residual = True is not supported"),
+        ("stablelm", {"qk_layernorm": True}, "qk_layernorm = True would change the numbers"),
+    ]
+    for number, (case, values, words) in enumerate(refused):
+        folder = tmp_path / f"{number}"
+        write_folder(case, folder)
+        rewrite(folder, **values)
+        with pytest.raises(ValueError) as caught:
+            lmcore.load(folder)
+        assert words in str(caught.value), caught.value
+
+
 # ---- a head of its own ----
 
 

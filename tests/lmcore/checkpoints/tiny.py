@@ -20,6 +20,8 @@ from transformers import (
     GptOssForCausalLM,
     GraniteConfig,
     GraniteForCausalLM,
+    GraniteMoeHybridConfig,
+    GraniteMoeHybridForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -40,6 +42,8 @@ from transformers import (
     Qwen3MoeForCausalLM,
     SmolLM3Config,
     SmolLM3ForCausalLM,
+    StableLmConfig,
+    StableLmForCausalLM,
 )
 
 from lmcore.tokenizer import Tokenizer
@@ -171,6 +175,30 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
             logits_scaling=8.0,
             tie_word_embeddings=True,
         ),
+    ),
+    "granite 4": (
+        GraniteMoeHybridForCausalLM,
+        GraniteMoeHybridConfig,
+        SMALL
+        | dict(
+            num_local_experts=0,
+            num_experts_per_tok=0,
+            shared_intermediate_size=64,
+            layer_types=["full_attention"] * 2,
+            position_embedding_type="rope",
+            mamba_n_heads=4,
+            embedding_multiplier=12.0,
+            attention_multiplier=0.3,
+            residual_multiplier=0.22,
+            logits_scaling=8.0,
+            tie_word_embeddings=True,
+            rope_parameters=SMALL_ROPE,
+        ),
+    ),
+    "stablelm": (
+        StableLmForCausalLM,
+        StableLmConfig,
+        SMALL | dict(use_qkv_bias=True, layer_norm_eps=1e-5, rope_parameters={"partial_rotary_factor": 0.25}),
     ),
     "gpt_neox": (
         GPTNeoXForCausalLM,

@@ -32,6 +32,7 @@ _BLOCK = {
     "mlp.gate": "ffn_gate_inp",
     "mlp.router": "ffn_gate_inp",
     "mlp.experts.down_proj": "ffn_down_exps",
+    "shared_mlp.output_linear": "ffn_down",
 }
 _FOUR_NORMS = _BLOCK | {
     "post_attention_layernorm": "post_attention_norm",
@@ -75,6 +76,7 @@ _ARCHITECTURES = {
     "gemma3_text": "gemma3",
     "gpt_neox": "gptneox",
     "gpt_oss": "gpt-oss",
+    "granitemoehybrid": "granite",
     "mistral": "llama",
     "mixtral": "llama",
     "qwen3_moe": "qwen3moe",
@@ -135,10 +137,15 @@ def _add_fields(writer: gguf.GGUFWriter, kind: str, model: torch.nn.Module) -> N
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
     d_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    if kind == "gptneox":
+    if kind in ("gptneox", "stablelm"):
         writer.add_layer_norm_eps(config.layer_norm_eps)
         writer.add_parallel_residual(config.use_parallel_residual)
-    else:
+    if kind == "stablelm":
+        writer.add_head_count_kv(config.num_key_value_heads)
+    elif config.model_type == "granitemoehybrid":
+        _add_unused_fields(writer, config)
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    elif kind != "gptneox":
         writer.add_head_count_kv(config.num_key_value_heads)
         writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         writer.add_key_length(d_head)
@@ -160,6 +167,18 @@ def _add_fields(writer: gguf.GGUFWriter, kind: str, model: torch.nn.Module) -> N
         if kind in ("qwen3moe", "gpt-oss"):
             width = config.moe_intermediate_size if kind == "qwen3moe" else config.intermediate_size
             writer.add_expert_feed_forward_length(width)
+
+
+def _add_unused_fields(writer: gguf.GGUFWriter, config: Any) -> None:
+    """Write what llama.cpp's converter writes of Granite 4 also where no block has Mamba."""
+    writer.add_expert_shared_feed_forward_length(config.shared_intermediate_size)
+    writer.add_ssm_conv_kernel(config.mamba_d_conv)
+    writer.add_ssm_state_size(config.mamba_d_state)
+    writer.add_ssm_group_count(config.mamba_n_groups)
+    writer.add_ssm_inner_size(config.mamba_expand * config.hidden_size)
+    writer.add_ssm_time_step_rank(config.mamba_n_heads)
+    writer.add_head_count_kv([config.num_key_value_heads] * config.num_hidden_layers)
+    writer.add_rope_scaling_finetuned(True)
 
 
 def _add_rope(writer: gguf.GGUFWriter, kind: str, model: torch.nn.Module, d_head: int) -> None:
@@ -207,6 +226,9 @@ def _converted(name: str, numbers: np.ndarray, kind: str, config: Any) -> list[t
     stem, _, ending = name.rpartition(".")
     if kind in ("gemma2", "gemma3") and stem.endswith("norm"):
         numbers = numbers + 1
+    if stem.endswith("shared_mlp.input_linear"):
+        block, halves = name.split(".")[1], np.split(numbers, 2)
+        return [(f"blk.{block}.ffn_{part}.weight", half) for part, half in zip(("gate", "up"), halves, strict=True)]
     if stem in _TOP:
         return [(f"{_TOP[stem]}.{ending}", numbers)]
     _, block, part = stem.split(".", 2)
