@@ -20,9 +20,10 @@ import transformers
 import lmcore
 from lmcore.language_model import LanguageModel
 from lmcore.loading import FOLDER_VARIABLE
+from tests.browser.views import VIEWS
 from tests.lmcore.checkpoints.tiny import CASES, write_folder
 from tests.lmcore.checkpoints.tiny_gguf import write_gguf
-from tests.pages.views import walk
+from tests.pages.views import wrong_views
 
 NOT_IN_GGUF = ("soft cap", "windows", "mistral", "low limit")
 """Words of cases whose config GGUF files cannot say: Gemma 3's cap, the windows of Qwen 2 and Mistral, a limit."""
@@ -77,8 +78,16 @@ def main() -> None:
                 line = (
                     f"{case:45}{kind:8}{found['logits']:10.1e}{found['hidden states']:16.1e}{found['patterns']:11.1e}"
                 )
-                opened, wrong = walk(path.name.removesuffix(".gguf")) if given.views else (0, [])
-                print(line + (f"{opened:8}" if given.views else ""), *wrong, sep="\n    ", flush=True)
+                if not given.views:
+                    print(line, flush=True)
+                    continue
+                address = {"model": path.name.removesuffix(".gguf"), "prompt": "the cat sat"}
+                wrong = {page: views for page in VIEWS if (views := wrong_views(page, **address))}
+                sound = sum(len(each) for _key, each in VIEWS.values()) - sum(map(len, wrong.values()))
+                print(f"{line}{sound:8}", flush=True)
+                for page, views in wrong.items():
+                    for view, why in views.items():
+                        print(f"    {page} {view}: {why}", flush=True)
 
 
 if __name__ == "__main__":

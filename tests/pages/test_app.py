@@ -10,9 +10,9 @@ import lmcore
 from lmcore.checkpoints import packaged
 from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.loading import FOLDER_VARIABLE, Progress
-from tests.browser.views import VIEWS
 from tests.lmcore.checkpoints.tiny import write_folder
 from tests.pages.harness import MODELS, PAGES, clean, figures, go_to, open_page, told
+from tests.pages.views import wrong_views
 
 
 @pytest.mark.slow
@@ -61,26 +61,13 @@ def test_a_prompt_outside_the_small_world_is_said_on_every_page(prompt: str, is_
         assert ("This text is not one of them" in told(app)) == is_outside
 
 
-def walk_the_views(page: str, **parameters: str) -> None:
-    """Open every view of a page, and check that none shows an error."""
-    app = open_page(page, **parameters)
-    key, views = VIEWS.get(page, ("", ("",)))
-    for view in views:
-        if key.endswith(".view"):
-            app.session_state[key] = view
-            app.run()
-        clean(app)
-        assert app.session_state["model"] == parameters["model"]
-        figures(app)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["gemma3", "gpt_neox", "smollm3", "gpt_oss"])
 @pytest.mark.parametrize("page", PAGES)
 def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str, tmp_path, monkeypatch) -> None:
     write_folder(family, tmp_path / "tiny")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    walk_the_views(page, prompt="the cat sat", model="tiny:bfloat16")
+    assert not wrong_views(page, prompt="the cat sat", model="tiny:bfloat16")
 
 
 @pytest.mark.slow
@@ -89,7 +76,7 @@ def test_every_view_runs_with_other_families_in_bfloat16(page: str, family: str,
 def test_every_view_runs_with_the_packaged_models(page: str, model: str) -> None:
     if not PACKAGED[model].installed:
         pytest.skip(f"{model} is not installed")
-    walk_the_views(page, lang="zh", prompt="今天天气 😊", model=model)
+    assert not wrong_views(page, lang="zh", prompt="今天天气 😊", model=model)
 
 
 @pytest.mark.slow

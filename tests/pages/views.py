@@ -1,23 +1,25 @@
-"""Every view of every page with one model, in this process."""
+"""Every view of a page, in this process, with whatever model and prompt its address names."""
 
 from __future__ import annotations
 
 from tests.browser.views import VIEWS
-from tests.pages.harness import PAGES, clean, figures, open_page
+from tests.pages.harness import clean, figures, open_page
 
 
-def walk(model: str, prompt: str = "the cat sat") -> tuple[int, list[str]]:
-    """Open every view of every page; return how many, and for each that fails or shows an error, which and why."""
-    opened, wrong = 0, []
-    for page in PAGES:
-        key, views = VIEWS[page]
-        for view in views:
-            opened += 1
-            try:
-                app = clean(open_page(page, model=model, prompt=prompt, **({key: view} if key else {})))
-                figures(app)
-                if app.session_state["model"] != model:
-                    raise AssertionError(f"the page shows {app.session_state['model']}")
-            except Exception as error:
-                wrong.append(f"{page} {view}: {error}")
-    return opened, wrong
+def wrong_views(page: str, **address: str) -> dict[str, str]:
+    """Open every view of a page, in one session where that can be; return those that fail or show an error, and why."""
+    key, views = VIEWS[page]
+    wrong, app = {}, None
+    for view in views:
+        try:
+            if app is None or not key.endswith(".view"):
+                app = open_page(page, **address, **({key: view} if key else {}))
+            else:
+                app.session_state[key] = view
+                app.run()
+            figures(clean(app))
+            shown = app.session_state["model"]
+            assert shown == address["model"], f"the page shows {shown}"
+        except Exception as error:
+            wrong[view], app = str(error), None
+    return wrong
