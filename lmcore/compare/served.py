@@ -53,7 +53,7 @@ class ServedRun:
         self.side = side
         self.engine = side.engine
         self.name = side.name or side.engine.name
-        self.text: str | None = side.text
+        self.text: str | None = str.__str__(side.text)
         self.tokenizer = None
         self.logits = None
         self._text: str = side.text

@@ -67,6 +67,11 @@ class Capabilities:
     context_length: int
     likely: TopTokens
 
+    @property
+    def cuts_written(self) -> bool:
+        """Whether its tokenizer can be told to put nothing in front of a text that a template wrote; vLLM's can."""
+        return self.tokenizer is not None and self.tokenizer[0] == "/tokenize"
+
     def has(self, field: str) -> bool:
         """Whether its interface names a setting."""
         return self.fields is not None and field in self.fields

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections import OrderedDict
@@ -10,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import date
 from typing import Any, TypeVar
 
 from lmcore.chat import Elsewhere
@@ -20,6 +22,7 @@ from lmcore.engines.config import EngineConfig
 from lmcore.engines.drawing import DrawnToken, Sampler, drawn_tokens
 from lmcore.engines.errors import EngineError
 from lmcore.engines.prompt_scores import PromptToken, in_order, one_place_late, with_ids
+from lmcore.engines.served_text import ServedText
 from lmcore.engines.tokens import ServerTokens, server_tokens
 from lmcore.engines.top_tokens import TopTokens, choice_of, log_probs_of, top_tokens
 
@@ -107,9 +110,45 @@ class Engine:
         """Return what the server makes of a conversation, None where it does not tell; see `rendered_by`."""
         return rendered_by(self.client, messages, **options)
 
+    def conversation(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> ServedText | None:
+        """Return a conversation as the server reads it, to be given to `prompt`; None where it does not tell.
+
+        Args:
+            messages, options: as for `lmcore.chat.render`.
+        """
+
+        def ask() -> ServedText | None:
+            found = self.rendered(messages, **options)
+            return None if found is None else ServedText(found.text, found.ids)
+
+        # Templates may write the date.
+        asked = json.dumps([list(messages), options], sort_keys=True, default=repr)
+        return self._kept(("conversation", date.today(), asked), ask)
+
+    def written(self, text: str) -> ServedText:
+        """Return a text that a template wrote, to be given to `prompt`: its control strings are control tokens."""
+        return ServedText(text)
+
     def prompt(self, text: str) -> Prompt:
-        """Return what to send for a text: its ids where the server takes them, so that nothing is cut twice."""
+        """Return what to send for a text: its ids where the server takes them, so that nothing is cut twice.
+
+        A text that a template wrote is sent as it is to a server whose tokenizer may cut it otherwise than a prompt.
+        """
+        if isinstance(text, ServedText) and text.ids is None and not self.capabilities.cuts_written:
+            return text
         return self.tokenize(text).ids if self.capabilities.takes_ids else text
+
+    def counted(self, text: str) -> int | None:
+        """Return how many tokens the server says it read of a text as a prompt; None where it does not say."""
+        prompt = self.prompt(text)
+
+        def ask() -> int | None:
+            answer = self.client.post("completions", {**self._body(prompt, 1), "max_tokens": 1, "temperature": 0.0})
+            usage = answer.get("usage") if isinstance(answer, dict) else None
+            count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+            return count if type(count) is int else None
+
+        return self._kept(("counted", prompt), ask)
 
     def beginning(self, text: str, count: int) -> Prompt | None:
         """Return what to send for a text's first `count` tokens alone, None where nothing says just that.
@@ -121,6 +160,8 @@ class Engine:
             return self.prompt(text)
         if self.capabilities.takes_ids:
             return whole.ids[:count]
+        if isinstance(text, ServedText):
+            return None  # a part of it would be read as a text that somebody typed
         cut = next((n for n, (_first, end) in enumerate(whole.groups, start=1) if end == count), None)
         if cut is None:
             return None
@@ -198,11 +239,15 @@ class Engine:
         self.client.close()
 
     def _tokenize(self, text: str) -> ServerTokens:
+        if isinstance(text, ServedText) and text.ids is not None:
+            together = lambda some: submit(self._text_of(some)).result()  # noqa: E731
+            return server_tokens(text, text.ids, None, self.texts(text.ids), together)
         row = self.capabilities.tokenizer
         if row is None:
             raise EngineError("refused", f"{self.name}: it has no tokenizer that can be asked.")
         path, field, ids_field, *_rest = row
-        answer = self.client.post(path, {"model": self.config.model, field: text, "return_token_strs": True})
+        first = {"add_special_tokens": False} if isinstance(text, ServedText) and self.capabilities.cuts_written else {}
+        answer = self.client.post(path, {"model": self.config.model, field: text, "return_token_strs": True, **first})
         ids = answer.get(ids_field) if isinstance(answer, dict) else None
         if not isinstance(ids, list) or not all(isinstance(each, int) for each in ids):
             raise EngineError("unreadable", f"{self.name}: its answer holds no token ids.")
@@ -240,7 +285,8 @@ class Engine:
 
     async def _text_of(self, ids: Sequence[int]) -> str:
         row = self.capabilities.tokenizer
-        assert row is not None
+        if row is None:
+            return ""
         *_rest, path, field = row
         try:
             answer = await self.client.request("POST", path, {"model": self.config.model, "tokens": list(ids)}, tries=1)
@@ -288,7 +334,8 @@ class Engine:
         told = log_probs_of(choice, self.name)
         following = self.next(prompt, n)
         # Texts do not tell where the prompt ends: those of parts of characters are empty.
-        count = len(self.tokenize(prompt).ids) if isinstance(prompt, str) and self.capabilities.tokenizer else None
+        is_cut = isinstance(prompt, str) and not isinstance(prompt, ServedText) and self.capabilities.tokenizer
+        count = len(self.tokenize(prompt).ids) if is_cut else None  # type: ignore[arg-type]
         count = len(told["tokens"]) - 1 if count is None else count
         return (in_order if kind == "by text" else one_place_late)(told, count, n), following
 

@@ -68,7 +68,6 @@ def prompt_bar() -> None:
             on_text=_take_prompt,
             conversation=conversation.current() if conversation.is_on() else None,
             on_conversation=_take_conversation,
-            can_chat=engines.chosen() is None,
         )
     models.selectbox(
         _("Model"),

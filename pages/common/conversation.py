@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from lmcore import LanguageModel, chat
-from pages.common import engines, link
+from pages.common import link, message_tree
 from pages.common.escape import whole_characters
 from pages.common.messages import Conversation
 from pages.common.shared import shared
@@ -24,6 +24,8 @@ FORM, CHAT, TEMPLATE = "form", "chat", "chat.template"  # values of the session 
 _EARLIER = "chat.earlier"  # rendered text -> its conversation and typed template, the latest last
 _MOST_EARLIER = 50
 _REFUSED = "chat.refused"  # model, template and conversation -> why, where another try may do
+_BRANCHES = "chat.branches"  # conversations of this visit that parted from the reader's, the latest last
+_MOST_BRANCHES = 50
 MOST_MESSAGES = 200  # that an address may give; what the reader writes has no such limit
 MOST_CHARACTERS = 100_000
 ROLES = ("user", "assistant", "system", "tool")
@@ -68,8 +70,8 @@ def _of_address(text: str) -> str:
 
 
 def is_on() -> bool:
-    """Whether the prompt is a conversation. Before an engine it is a text: the template is the server's."""
-    return st.session_state.get(FORM) == "chat" and engines.chosen() is None
+    """Whether the prompt is a conversation."""
+    return st.session_state.get(FORM) == "chat"
 
 
 def current() -> Conversation:
@@ -81,8 +83,31 @@ def current() -> Conversation:
 
 
 def take(conversation: Conversation) -> None:
-    """Make this the reader's conversation."""
+    """Make this the reader's conversation; one whose answers an edit took away stays in the tree of messages."""
+    before = current()
+    if message_tree.is_lost(before.messages, conversation.messages):
+        _keep_branch(before)
     st.session_state[CHAT] = whole_characters(conversation.text)
+
+
+def _keep_branch(conversation: Conversation) -> None:
+    st.session_state[_BRANCHES] = message_tree.put(st.session_state.get(_BRANCHES, ()), conversation)[-_MOST_BRANCHES:]
+
+
+def branches() -> list[Conversation]:
+    """Return the reader's conversation and those of this visit that parted from it, what was begun first first."""
+    now = current()
+    found = message_tree.put(st.session_state.get(_BRANCHES, ()), now)
+    return [each for each in found if message_tree.common(each.messages, now.messages)]
+
+
+def go_to(messages: message_tree.Messages) -> None:
+    """Go back or across to a message of the tree: the conversation ends with it, and what it left stays in the tree."""
+    _keep_branch(current())
+    known = (each for each in branches() if message_tree.common(each.messages, messages) == len(messages))
+    source = next(known, current())  # the reader may have begun another one meanwhile
+    prompt = messages[-1]["role"] != "assistant"  # after an answer the reader writes
+    st.session_state[CHAT] = replace(source, messages=messages, prompt=prompt, continued=False).text
 
 
 def switch(on: bool) -> None:
@@ -98,8 +123,11 @@ def append(message: Mapping[str, Any]) -> None:
     take(replace(now, messages=(*now.messages, message), continued=False, prompt=True))
 
 
-def parts(lm: LanguageModel, answer: str) -> tuple[chat.AnswerPart, ...]:
-    """Return what an answer to the conversation consists of: thinking, calls of tools, text."""
+def parts(lm: LanguageModel | None, answer: str) -> tuple[chat.AnswerPart, ...]:
+    """Return what an answer to the conversation consists of: thinking, calls of tools, text; None is an engine."""
+    if lm is None:
+        typed = st.session_state.get(TEMPLATE)
+        return chat.parts(answer, chat.ChatTemplate(typed) if typed else None)
     try:
         found = rendered(lm)
     except ValueError:  # a template that has just been changed
@@ -110,8 +138,11 @@ def parts(lm: LanguageModel, answer: str) -> tuple[chat.AnswerPart, ...]:
     return chat.parts(answer, template(lm), begun)
 
 
-def answered(lm: LanguageModel, answer: str) -> Conversation:
-    """Return the conversation with the model's answer: in its fields, where the template writes the same from them."""
+def answered(lm: LanguageModel | None, answer: str) -> Conversation:
+    """Return the conversation with the model's answer: in its fields, where the template writes the same from them.
+
+    An engine's, for which the model is None, is a content as it stands.
+    """
     now = current()
     if now.continued:
         return replace(extended(answer), continued=False)
@@ -121,7 +152,7 @@ def answered(lm: LanguageModel, answer: str) -> Conversation:
 
     plain = replace(with_({"role": "assistant", "content": answer}), prompt=now.prompt)
     message = chat.message(answer, parts(lm, answer))
-    if len(message) == 2:
+    if lm is None or len(message) == 2:
         return plain
     try:
         is_same = rendered(lm, with_(message)).text.startswith(rendered(lm).text + answer.rstrip())

@@ -30,7 +30,7 @@ from lmcore.loading import Doing, LoadingCancelled, Progress, built_in
 from lmcore.loading import model_name as name_in_parts
 from lmcore.memory import SharedLimit
 from lmcore.tokenizer import Encoding, Tokenizer
-from pages.common import conversation, engines, link
+from pages.common import conversation, engines, link, served_conversation
 from pages.common.forward import LARGEST_PASS, ForwardPasses, longest_traced
 from pages.common.models import Loading, Models
 from pages.common.shared import shared
@@ -191,8 +191,19 @@ def _shown(name: str) -> str:
 
 
 def prompt() -> str:
-    """Return the prompt's text: what the reader typed, or what the chat template writes for the conversation."""
-    return conversation.prompt_text(language_model()) if conversation.is_on() else st.session_state["prompt"]
+    """Return the prompt's text: what the reader typed, or what a chat template writes for the conversation.
+
+    Where none writes it, the text is empty.
+    """
+    if not conversation.is_on():
+        return st.session_state["prompt"]
+    engine = engines.chosen()
+    if engine is None:
+        return conversation.prompt_text(language_model())
+    try:
+        return served_conversation.text_for(engine)
+    except ValueError:
+        return ""
 
 
 def beginning() -> str:

@@ -42,7 +42,7 @@ def measured(step: Step, measure: Measure) -> Answer:
     Raises:
         ValueError, TypeError, KeyError, IndexError: when it cannot be.
     """
-    prompt = str(step.state.get("prompt", session.prompt()))
+    prompt = str(step.state["prompt"] if "prompt" in step.state else session.prompt())
     lm = _model(checking.model_of(step, measure, _default_model()))
     return _value(lm.name, prompt, f"{measure.name} {measure.arguments}", lm, measure)
 

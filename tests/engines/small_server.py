@@ -273,7 +273,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._add(logprobs, step.token_id, step.logits, asked, settings.temperature)
             text += step.token
         answer["text"] = text.decode("utf-8", "ignore" if behaviour.names == "text" else "replace")
-        self._send({"choices": [answer]})
+        self._send({"choices": [answer], "usage": {"prompt_tokens": len(ids)}})
 
     def _stream(self, steps, asked: int, temperature: float, fault: str) -> None:
         self.send_response(200)

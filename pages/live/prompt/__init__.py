@@ -21,7 +21,6 @@ def prompt_field(
     on_text: Callable[[str], None],
     conversation: Conversation | None,
     on_conversation: Callable[[object], None],
-    can_chat: bool,
 ) -> None:
     """Show the field.
 
@@ -35,7 +34,6 @@ def prompt_field(
         on_text: called with what the reader sent, before the page runs again.
         conversation: the prompt as a conversation; None while it is a text.
         on_conversation: called with a conversation as the browser sends it, or None for a text again.
-        can_chat: whether the prompt can be a conversation.
     """
     newest = Newest(key)
 
@@ -51,7 +49,6 @@ def prompt_field(
             "examples": list(examples),
             "longest": longest,
             "restores": restores,
-            "can_chat": can_chat,
             "conversation": None if conversation is None else _plain(conversation),
             "roles": list(ROLES),
             "wording": {

@@ -77,10 +77,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
 }
 
 /** The button that makes the prompt a conversation, and a text again. */
-function form(root, { can_chat: canChat, conversation: now, text, wording }, field, tell) {
+function form(root, { conversation: now, text, wording }, field, tell) {
   const button = root.querySelector(".form");
-  button.hidden = !canChat;
-  root.classList.toggle("formed", canChat);
   button.textContent = now === null ? wording.text : wording.chat;
   button.title = wording.form;
   button.setAttribute("aria-label", `${wording.form}: ${button.textContent}`);

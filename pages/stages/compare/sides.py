@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
 
@@ -16,13 +16,17 @@ from lmcore.loading import model_name
 from lmcore.quantisation import KINDS
 from lmcore.requests import RequestError
 from lmcore.sampling import PRESETS
-from pages.common import conversation, engines, link, session, widgets
+from pages.common import conversation, engines, link, served_conversation, session, widgets
 from pages.common.models import n_bytes
 from pages.common.shared import shared
 from pages.common.text import _, markdown_literal, readable, visible
 from pages.stages.sampling import knobs
 from pages.stages.sampling.pasted import MAX_CHARACTERS as LONGEST_PASTED
 from pages.stages.sampling.pasted import said
+from pages.stages.tokenization.common import require_text
+
+if TYPE_CHECKING:
+    from lmcore.engines.engine import Engine
 
 MOST_TOKENS = 512
 """How many tokens of each side are compared."""
@@ -83,7 +87,7 @@ def name_of(side: AnySide) -> str:
 def _side_a(seed: int) -> Side | Served:
     served = engines.chosen()
     if served is not None:
-        return Served(engine=served, text=session.prompt(), settings=_own_settings(None, seed), name="")
+        return Served(engine=served, text=require_text(), settings=_own_settings(None, seed), name="")
     found, lm = session.require_tokens(), session.language_model()
     return Side(
         model=lm, ids=tuple(found.ids), text=found.text, settings=_own_settings(lm, seed), stop_ids=lm.end_tokens
@@ -110,7 +114,7 @@ def _side_b(a: Side | Served, seed: int) -> AnySide:
     if name in engines.names():
         engine = engines.find(name)
         assert engine is not None
-        text = _other_text() if reading == "other" else _text_of(a)
+        text = _other_text() if reading == "other" else _read_by(engine, a)
         with st.popover(_("How B draws"), key="compare.draws", width="stretch"):
             return Served(engine=engine, text=text, settings=_sampler(a, None, seed))
     lm = _second_model(a, name)
@@ -147,6 +151,17 @@ def _other_text() -> str:
         st.info(_("Type the text that B reads."))
         link.stop()
     return text
+
+
+def _read_by(engine: Engine, a: Side | Served) -> str:
+    """Return what an engine B reads of A's prompt: of a conversation, what its own template writes."""
+    if not conversation.is_on():
+        return _text_of(a)
+    try:
+        return served_conversation.text_for(engine)
+    except ValueError as error:
+        st.text(readable(str(error)))
+        link.stop()
 
 
 def _text_of(a: Side | Served) -> str:

@@ -14,7 +14,7 @@ from lmcore.engines.engine import Engine
 from lmcore.generation.engine_run import EngineRun, ServedNode
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
-from pages.stages.generation import branches, engine_line, runs, stages
+from pages.stages.generation import branches, engine_line, runs, stages, turn
 from pages.stages.generation.buttons import buttons
 from pages.stages.generation.controls import MAX_SEED, PRESETS
 from pages.stages.tokenization.common import require_text
@@ -56,8 +56,10 @@ def show(engine: Engine) -> None:
     with left:
         _controls(run, facts)
     with right:
+        turn.is_sent()  # and the page is already about the new prompt
         _buttons(run, facts)
         engine_line.live(run)
+    turn.messages()
     branches.show(run, len(run.prompt) if run.by_ids else None)
     if (node := run.node).parent is not None:
         st.subheader(_("The numbers"), anchor=False)
@@ -158,6 +160,8 @@ def _buttons(run: EngineRun, facts: Capabilities) -> None:
         _apply(run, facts)
         action()
 
+    if turn.wants_answer():
+        act(run.start)
     buttons(
         {"step": run.step, "run": run.start, "stop": run.stop, "restart": lambda: run.go_to(run.tree.root)},
         act,

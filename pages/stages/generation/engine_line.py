@@ -15,6 +15,7 @@ from pages.common import engines
 from pages.common.text import _, in_bits, markdown_literal, readable
 from pages.figures.theme import fmt_probability
 from pages.live.generated_text import Kind, TextToken, generated_text
+from pages.stages.generation import turn
 from pages.stages.generation.branches import label
 from pages.stages.generation.line import FULL_COLOUR_BITS, REFRESH, selected_in, status
 from pages.stages.generation.runs import SELECTED
@@ -40,6 +41,8 @@ def _pause(run: EngineRun) -> float:
 
 
 def _draw(run: EngineRun, was_running: bool) -> None:
+    if turn.is_sent():
+        st.rerun()  # the prompt is another one
     running = run.running
     _looked_at[run] = time.monotonic()
     node = run.node  # read first: a run moves on, and the branch in view goes at least as far
@@ -61,6 +64,7 @@ def _draw(run: EngineRun, was_running: bool) -> None:
     st.code(readable(run.prompt_text + run.text(node)), language=None, wrap_lines=True)
     if was_running and not running:
         st.rerun()  # the buttons and the branches have to know
+    turn.show(run)
     if selected is not None and not running:
         _candidates(run, selected)
 

@@ -54,6 +54,7 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
         turn.is_sent()  # and the page is already about the new prompt
         moves(lm, run)
         line.live(run, prompt, colour, top_n)
+    turn.messages()
     branches.show(run, len(prompt.ids))
     _earlier()
     files.show(run, prompt)

@@ -206,7 +206,9 @@ def _coloured(asked: Asked) -> None:
             text.append(TextToken(label, "?", 0.0, unknown))
             continue
         bits = -token.log_prob / math.log(2)
-        told = hint.format(p=fmt_probability(math.exp(token.log_prob)), rank=f"{token.rank:,}", bits=in_bits(bits))
+        beyond = "?" if token.foreseen is None else f"> {len(token.foreseen):,}"  # it was not among those told
+        rank = f"{token.rank:,}" if token.rank else beyond
+        told = hint.format(p=fmt_probability(math.exp(token.log_prob)), rank=rank, bits=in_bits(bits))
         text.append(TextToken(label, f"{bits:.1f}", min(bits / FULL_COLOUR_BITS, 1.0), told))
     generated_text(text, key="engine.coloured", label=_("The coloured text"))
     st.caption(

@@ -12,7 +12,8 @@ from lmcore import LanguageModel
 from lmcore.distribution import log_softmax
 from lmcore.engines.agreement import Agreement, agreement
 from lmcore.engines.engine import Engine, Prompt
-from pages.common import engines, link, page, session
+from lmcore.engines.served_text import ServedText
+from pages.common import conversation, engines, link, page, session
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.logits import positions as figures
 from pages.figures.theme import fmt_probability
@@ -44,7 +45,8 @@ def show(engine: Engine, text: str) -> None:
         )
     )
     lm = session.language_model(name)
-    ids = lm.tokenizer.encode(text).ids
+    here = conversation.RenderedText(text) if isinstance(text, ServedText) else text  # read here as it is there
+    ids = session.encoding(here, name).ids
     if not 1 <= len(ids) <= lm.config.context_length:
         st.info(_("{name} cannot read this prompt.").format(name=markdown_literal(name)))
         link.stop()
@@ -57,7 +59,7 @@ def show(engine: Engine, text: str) -> None:
         link.stop()
     _picture(found, name, engine)
     asked = f"engine.prompt({text!r})" if prompt == engine.prompt(text) else "tuple(ids)"
-    page.snippet(CODE.format(weights=name, name=engine.name, prompt=text, asked=asked, n=n))
+    page.snippet(CODE.format(weights=name, name=engine.name, prompt=here, asked=asked, n=n))
 
 
 def _same_prompt(engine: Engine, text: str, lm: LanguageModel, ids: list[int]) -> Prompt:

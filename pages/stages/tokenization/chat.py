@@ -53,7 +53,7 @@ def show(lm: LanguageModel) -> None:
     controls, picture = page.workbench()
     with controls:
         _form()
-        _template(lm)
+        template_field(lm.chat_template, lm.name)
     used = conversation.template(lm) or chat.template_of(lm, EXAMPLE)
     with picture:
         try:
@@ -135,20 +135,20 @@ def _form() -> None:
     )
 
 
-def _template(lm: LanguageModel) -> None:
-    own = lm.chat_template
+def template_field(own: chat.ChatTemplate | None, name: str) -> None:
+    """Let the reader type a template, or go back to the own one of what is called `name`."""
     typed = st.session_state.get(conversation.TEMPLATE)
     label = _("The template is typed") if typed else _("Type or paste a template")
     with st.popover(label, icon=":material/code:", width="stretch"):
         st.text_area(
             _("A template in Jinja"),
             typed or (own.source if own else EXAMPLE),
-            key=f"chat.typed.{lm.name}",
+            key=f"chat.typed.{name}",
             height=320,
             max_chars=MOST_TEMPLATE,
         )
         with st.container(horizontal=True):
-            st.button(_("Use it"), key="chat.use", on_click=_use, args=(f"chat.typed.{lm.name}", own))
+            st.button(_("Use it"), key="chat.use", on_click=_use, args=(f"chat.typed.{name}", own))
             st.button(_("The model's own"), key="chat.own", on_click=_use, args=(None, own), disabled=not typed)
 
 

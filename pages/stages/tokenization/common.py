@@ -11,14 +11,18 @@ import streamlit as st
 
 from lmcore import Encoding, LanguageModel
 from lmcore.tokenizer.graphemes import shared_groups
-from pages.common import page, session, widgets
-from pages.common.text import _, visible
+from pages.common import conversation, engines, link, page, served_conversation, session, widgets
+from pages.common.text import _, readable, visible
 
 MAX_DRAWN = 300  # more chips than this are a wall, not a picture; the table and its download have all
 
 
 def require_text() -> str:
     """Return the prompt, or say why there is none and stop. It may be longer than the context here."""
+    engine = engines.chosen()
+    if engine is not None and conversation.is_on() and (why := served_conversation.refusal(engine)):
+        st.text(readable(why))  # a template, or a server, says what it likes
+        link.stop()
     text = session.prompt()
     if not text or len(text) > session.MAX_CHARACTERS:
         session.require_tokens()  # says which, and stops

@@ -6,10 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from lmcore.engines.engine import Engine
+from lmcore.engines.served_text import ServedText
 from lmcore.engines.tokens import ServerTokens
-from pages.common import engine_facts, engines, link, page
+from pages.common import conversation, engine_facts, engines, link, page
 from pages.common.text import _, visible
 from pages.live.token_groups import token_groups
+from pages.stages.tokenization import chat
 from pages.stages.tokenization.common import MAX_DRAWN, composed, require_text
 
 CODE = """
@@ -33,12 +35,18 @@ def show(engine: Engine) -> None:
             "tokenizer does it."
         ),
     )
+    if conversation.is_on():
+        chat.template_field(None, engine.name)
     text = require_text()
     facts = engine_facts.of(engine)
+    if conversation.is_on():
+        _say_template(engine)
     if facts.tokenizer is None:
         st.info(_("{name} offers no tokenizer.").format(name=f"**{engine.name}**"))
         link.stop()
     found = engines.ask(engine, ("tokens", text), lambda: engine.tokenize(text))
+    if isinstance(text, ServedText) and text.ids is None:
+        _say_count(engine, text, found)
     _sizes(text, found)
     _chips(engine, found)
     if found.adds_up:
@@ -55,6 +63,44 @@ def show(engine: Engine) -> None:
         page.Suggestion(_("An emoji of four bytes, and a rare character of three"), "tokenization", {"prompt": "😊龘"}),
         page.Suggestion(_("How probable was each of these tokens for the model?"), "logits"),
     )
+
+
+def _say_template(engine: Engine) -> None:
+    """Say who writes the conversation's text."""
+    name = f"**{engine.name}**"
+    if not st.session_state.get(conversation.TEMPLATE):
+        st.caption(
+            _(
+                "The conversation is written by the server's own template: {name} was asked what it makes of it, and "
+                "is sent just that."
+            ).format(name=name)
+        )
+        return
+    st.caption(
+        _(
+            "The conversation is written by the template typed here, and sent to {name} as one text, whose control "
+            "strings are to be read as control tokens."
+        ).format(name=name)
+    )
+    if "_token" in st.session_state[conversation.TEMPLATE]:
+        st.caption(_("bos_token, eos_token and the like are empty in it: only the server knows them. Write them out."))
+
+
+def _say_count(engine: Engine, text: str, found: ServerTokens) -> None:
+    """Say whether the tokens below are as many as the server says it read of the same text as a prompt."""
+    read = engines.ask(engine, ("counted", text), lambda: engine.counted(text))
+    if read is None:
+        st.caption(_("The server does not say how many tokens it reads of this text as a prompt."))
+    elif read == len(found.ids):
+        st.caption("✓ " + _("As a prompt, the server reads {n} tokens of this text, as many as below.").format(n=read))
+    else:
+        st.markdown(
+            "✗ "
+            + _(
+                "As a prompt, the server reads {n} tokens of this text, not the {below} below: its tokenizer cuts "
+                "control strings otherwise, or a token is put in front."
+            ).format(n=read, below=len(found.ids))
+        )
 
 
 def table(found: ServerTokens) -> pd.DataFrame:

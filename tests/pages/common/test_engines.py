@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 
 import numpy as np
 import pytest
 
 import lmcore
+from lmcore import chat
 from lmcore.distribution import log_softmax, loss_nats
 from lmcore.engines import client
 from lmcore.engines.config import FILE_VARIABLE
@@ -16,7 +18,7 @@ from pages.common import engines
 from pages.locale.catalogues import translations
 from tests.engines.small_server import KEY, Behaviour, serving
 from tests.pages.generation.page import text_part
-from tests.pages.harness import figures, open_page, part, printed, tables, told
+from tests.pages.harness import clean, figures, open_page, part, printed, tables, told
 
 pytestmark = pytest.mark.slow
 
@@ -381,3 +383,40 @@ def test_what_the_server_makes_of_a_conversation_is_compared(behaviour: Behaviou
     behaviour.template = "{{ messages[0].content }}"
     app = open_page("tokenization", **address | {"prompt": "我喜欢吃"})
     assert "writes another text for this conversation, from character 4 on" in told(app)
+
+
+def test_a_conversation_is_sent_as_the_server_reads_it(behaviour: Behaviour) -> None:
+    behaviour.chats = "vllm"
+    said = [{"role": "user", "content": "我喜欢"}, {"role": "assistant", "content": "她"}]
+    address = {"model": "Tiny", "form": "chat", "chat": json.dumps({"messages": said})}
+    ids = chat.encode(lmcore.load("small-world"), said, template=behaviour.template).ids
+    app = clean(open_page("tokenization", **address))
+    assert tables(app)[-1]["id"].tolist() == ids and str(tuple(ids)) in printed(app)
+    assert "the server's own template" in told(app)
+    for page in ("overview", "logits", "sampling", "generation"):
+        behaviour.asked.clear()
+        app = clean(open_page(page, **address))
+        assert page == "generation" or behaviour.asked[-1]["prompt"] == ids
+    press(app, "step")
+    run = the_run(app)
+    assert behaviour.asked[-1]["prompt"] == ids
+    drawn = run.text(run.node)
+    app.run()
+    app.button(key="turn.keep").click().run()
+    kept = json.loads(app.session_state["chat"])["messages"]
+    assert kept == [*said, {"role": "assistant", "content": drawn}]
+
+
+def test_a_server_that_does_not_tell_is_sent_what_a_typed_template_writes(behaviour: Behaviour) -> None:
+    behaviour.names = "text"
+    said = [{"role": "user", "content": "我喜欢"}]
+    address = {"model": "Tiny", "form": "chat", "chat": json.dumps({"messages": said})}
+    for page in (*ENGINE_PAGES, "overview", "compare"):
+        assert "does not tell what it makes of a conversation" in told(clean(open_page(page, **address)))
+    app = clean(open_page("sampling", **address, **{"chat.template": behaviour.template}))
+    assert behaviour.asked[-1]["prompt"] == "我喜欢<|endoftext|>"
+    app = clean(open_page("tokenization", **address, **{"chat.template": behaviour.template}))
+    n = len(tables(app)[-1])
+    assert f"As a prompt, the server reads {n} tokens of this text, as many as below." in told(app)
+    app = clean(open_page("logits", **address, **{"chat.template": behaviour.template}))
+    assert "rank > 20" in repr(text_part(app))  # of a token that is not among those the server tells

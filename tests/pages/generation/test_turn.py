@@ -74,3 +74,29 @@ def test_an_answers_thinking_and_calls_are_shown_and_become_fields() -> None:
     app.button(key="turn.keep").click().run()
     assert messages(app)[-1] == {"role": "assistant", "content": "", "reasoning_content": thought}
     assert "</think>" in app.session_state["generation.current"][1]
+
+
+def test_an_earlier_message_is_answered_differently_and_both_branches_are_seen() -> None:
+    said = [*MESSAGES, {"role": "assistant", "content": "很好"}, {"role": "user", "content": "我喜欢"}]
+    app = run(**ADDRESS | {"chat": json.dumps({"messages": said})})
+    rows = [button for button in app.button if button.key.startswith("turn.message.")]
+    assert [row.label for row in rows] == ["`user` `今天天气`", "`assistant` `很好`", "`user` `我喜欢`"]
+    clean(app.button(key="turn.message.0").click().run())
+    assert messages(app) == MESSAGES
+    press(app, "step")
+    other = current(app).node.token.decode()
+    app.button(key="turn.keep").click().run()
+    assert messages(app) == [*MESSAGES, {"role": "assistant", "content": other}]
+    clean(app.run())
+    labels = [button.label for button in app.button if button.key.startswith("turn.message.")]
+    assert labels == [
+        "`user` `今天天气`",
+        "↳ `assistant` `很好`",
+        "↳ `user` `我喜欢`",
+        f"↳ `assistant` `{other}`",
+    ]
+    clean(app.button(key="turn.message.1").click().run())  # back to the first answer, and on from it
+    clean(app.chat_input(key="turn.after").set_value("小明").run())
+    assert messages(app) == [*said[:2], {"role": "user", "content": "小明"}]
+    labels = [button.label for button in clean(app.run()).button if button.key.startswith("turn.message.")]
+    assert labels[2:4] == ["↳ ↳ `user` `我喜欢`", "↳ ↳ `user` `小明`"]
