@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Server:
             self.port = free.getsockname()[1]
         self.url = f"http://localhost:{self.port}"
         self.start()
+        _servers.append(self)
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -136,6 +137,33 @@ def launch(playwright: Playwright) -> Browser:
 
 OpenPage = Callable[..., Page]
 collect_ignore_glob = ["link_app/*", "literal_app.py"]  # scripts that Streamlit serves: to be run, not imported
+
+
+_servers: list[Server] = []  # of this run of the tests, also those that have ended
+_LOGS = pytest.StashKey[dict[Path, int]]()  # how long the servers' logs were when a test began
+_LONGEST_LOG = 20_000  # characters of it that are shown
+
+
+def _said(server: Server) -> bytes:
+    return server.log.read_bytes() if server.log.exists() else b""  # folders of tests that passed are removed
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note how much the servers have said before a test."""
+    item.stash[_LOGS] = {server.log: len(_said(server)) for server in _servers}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a test that failed what the servers said meanwhile: a page does not say what went wrong in its code."""
+    report = yield
+    if report.failed:
+        for server in _servers:
+            new = _said(server)[item.stash.get(_LOGS, {}).get(server.log, 0) :].decode(errors="replace")
+            if new.strip():
+                report.sections.append((f"what the server of {server.script} said", new[-_LONGEST_LOG:]))
+    return report
 
 
 @pytest.hookimpl(tryfirst=True)
