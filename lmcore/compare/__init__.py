@@ -13,6 +13,8 @@ found.kl.a_b, found.total_variation, found.flips        # at each position, bits
     answers.py      the answers of servers
     findings.py     what each stage says of the two
     alignment.py    positions at the same place of a text, tokens of the same bytes
+    places.py       which positions are compared, and what is known of each side there
+    candidates.py   the most probable tokens of both sides at one place, by one set of ids
     measures.py     divergence, total variation, flips, rank and margin at each place
     hidden.py       the residual streams, step by step
     comparison.py   `compare` and what it returns

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from lmcore.compare import findings
-from lmcore.compare.alignment import aligned, vocabularies
+from lmcore.compare.alignment import vocabularies
+from lmcore.compare.candidates import LogProbs
 from lmcore.compare.findings import STAGES, Finding, Stage
-from lmcore.compare.hidden import StreamStep, comparable, stream_differences
+from lmcore.compare.hidden import StreamStep, comparable, first_parting, stream_differences
 from lmcore.compare.measures import Divergence, shared, told, whole
+from lmcore.compare.places import Places
 from lmcore.compare.served import Served, ServedRun
-from lmcore.compare.side import Drawn, Forward, LocalRun, Run, Side
-from lmcore.compare.told import Told
+from lmcore.compare.side import Drawn, Forward, LocalRun, Passes, Run, Side
 from lmcore.distribution import rank
-from lmcore.engines.agreement import id_of_text
-from lmcore.engines.top_tokens import TopTokens
 from lmcore.language_model import LanguageModel
 from lmcore.loading import load
 from lmcore.sampling import Note, SamplingSettings
@@ -60,11 +57,13 @@ class Comparison:
 
     Attributes:
         a, b: the two runs.
+        divergence: how far the next-token distributions are apart at each of `places`, before any sampler; may be set,
+            where it is known from another comparison of the same two.
     """
 
     def __init__(self, a: Run, b: Run, forward: Forward) -> None:
         self.a, self.b = a, b
-        self._forward = forward
+        self._places = Places(a, b, forward)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -90,34 +89,24 @@ class Comparison:
         """One line that says it."""
         return self.first.note if self.first else Note(findings.NOTHING)
 
-    @cached_property
+    @property
     def same_vocabulary(self) -> bool:
         """Whether an id is the same token on both sides."""
-        return findings.same_words(self.a, self.b)
+        return self._places.same_vocabulary
 
-    @cached_property
+    @property
     def places(self) -> tuple[tuple[int, int], ...]:
         """The positions of A and of B that are compared: those at the same place of the text, of which both tell
         something. After a pasted request's prompt come the tokens of its answer, which the other side is given too."""
-        if isinstance(self.a, Told) or isinstance(self.b, Told):
-            if not all(self._can_read(run) for run in (self.a, self.b) if isinstance(run, LocalRun)):
-                return ()
-            pairs = [(i, i) for i in range(self._prompt - 1, self._prompt + len(self._answer))]
-        elif self.a.ids is None or self.b.ids is None:
-            return ()
-        elif self.same_vocabulary and self.a.ids == self.b.ids:
-            pairs = [(i, i) for i in range(len(self.a.ids))]
-        else:
-            pairs = aligned(self.a.tokens or (), self.b.tokens or ())
-        return tuple((i, j) for i, j in pairs if self._tells(self.a, i) and self._tells(self.b, j))
+        return self._places.pairs
 
     @cached_property
     def divergence(self) -> Divergence:
         """How far the next-token distributions are apart at each of `places`, before any sampler."""
         if not self.places:
             return told([], [])
-        left, right = (list(side) for side in zip(*self.places, strict=True)) if self.places else ([], [])
-        a, b = self._logits_a, self._logits_b
+        left, right = (list(side) for side in zip(*self.places, strict=True))
+        a, b = self._places.logits(self.a), self._places.logits(self.b)
         if a is not None and b is not None:
             a = a if left == list(range(len(a))) else a[left]  # without a copy where nothing is left out
             b = b if right == list(range(len(b))) else b[right]
@@ -125,7 +114,7 @@ class Comparison:
                 return whole(a, b)
             assert self.a.tokenizer is not None and self.b.tokenizer is not None
             return shared(a, b, *vocabularies(self.a.tokenizer, self.b.tokenizer))
-        found = told(*self._both_told(left, right))
+        found = told(*zip(*(self._by_id(i, j) for i, j in self.places), strict=True))
         if a is not None:  # its whole order is known, not only the tokens beside B's
             for row, (place, token_id) in enumerate(zip(left, found.first_b.tolist(), strict=True)):
                 if 0 <= token_id < a.shape[-1]:
@@ -151,15 +140,21 @@ class Comparison:
     def hidden(self) -> tuple[StreamStep, ...]:
         """How far the residual streams are apart after each step, for two local models of one width that read the same
         ids; empty for others."""
-        a, b = self.a, self.b
-        if not (isinstance(a, LocalRun) and isinstance(b, LocalRun)) or a.ids != b.ids or not comparable(a.lm, b.lm):
-            return ()
-        return tuple(stream_differences(a.lm, b.lm, a.ids))
+        models = self._of_one_width
+        return tuple(stream_differences(*models, self.a.ids or ())) if models else ()
 
-    @property
+    @cached_property
     def parts_in(self) -> StreamStep | None:
         """The first step in the model after which the streams differ by more than rounding; None where none does."""
-        return next((step for step in self.hidden if step.apart > 1e-6), None)
+        models = self._of_one_width
+        return first_parting(*models, self.a.ids or ()) if models else None
+
+    @property
+    def _of_one_width(self) -> tuple[LanguageModel, LanguageModel] | None:
+        a, b = self.a, self.b
+        if not (isinstance(a, LocalRun) and isinstance(b, LocalRun)) or a.ids != b.ids or not comparable(a.lm, b.lm):
+            return None
+        return a.lm, b.lm
 
     @cached_property
     def drawn(self) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
@@ -187,26 +182,31 @@ class Comparison:
         same by their bytes.
         """
         i, j = self.places[index]
-        if self.a.tokenizer is not None and self.b.tokenizer is not None and not self.same_vocabulary:
-            sides = self._by_bytes(i, j, n)
+        best, a, b = self.divergence.best, None, None
+        if best is None or n > best.ids.shape[1] // 2:
+            best, a, b = None, self._places.at(self.a, i).logits, self._places.at(self.b, j).logits
+        if a is not None and b is not None and not self.same_vocabulary:
+            sides = self._places.candidates.by_bytes(a, b, n)
         else:
-            (left,), (right,) = self._both_told([i], [j])
-            sides = [
-                {self.token(self.a, token): math.exp(value) for token, value in side.items()} for side in (left, right)
-            ]
-        best = {token for side in sides for token in sorted(side, key=side.__getitem__, reverse=True)[:n]}
-        found = [Beside(token, sides[0].get(token), sides[1].get(token)) for token in best]
+            known = best.at(index) if best else self._by_id(i, j)
+            left, right = (
+                {self.token(self.a, token): math.exp(value) for token, value in side.items()} for side in known
+            )
+            sides = left, right
+        shown = {token for side in sides for token in sorted(side, key=side.__getitem__, reverse=True)[:n]}
+        found = [Beside(token, sides[0].get(token), sides[1].get(token)) for token in shown]
         return sorted(found, key=lambda each: (-max(each.a or 0.0, each.b or 0.0), each.token))
 
     def worst(self, n: int = 10) -> list[int]:
         """Return the n entries of `places` with the largest KL(A‖B), the largest first."""
         return np.argsort(-self.divergence.kl_ab, kind="stable")[:n].tolist()
 
-    def _can_read(self, run: LocalRun) -> bool:
-        """Whether a local model takes the tokens that the pasted side tells."""
-        ids = next((each.ids for each in (self.a, self.b) if isinstance(each, Told) and each.ids), run.ids)
-        whole, config = (*ids, *self._answer), run.lm.config
-        return len(whole) <= config.context_length and all(0 <= i < config.vocab_size for i in whole)
+    def token(self, run: Run, token_id: int) -> bytes:
+        """Return what a token of `divergence` is on one side, by its id there."""
+        return self._places.candidates.token(run, token_id)
+
+    def _by_id(self, i: int, j: int) -> tuple[LogProbs, LogProbs]:
+        return self._places.candidates.by_id(self._places.at(self.a, i), self._places.at(self.b, j))
 
     def _finding(self, stage: Stage) -> Finding:
         if stage not in self._found:
@@ -233,143 +233,18 @@ class Comparison:
             return Finding("logits", None, Note(findings.NO_LOGITS))
         found = self.divergence
         most = float(np.nanmax(found.largest))
-        beyond = TOLD_DIGITS if self._is_told else ROUNDING
+        beyond = TOLD_DIGITS if self._places.are_told else ROUNDING
         place = int(np.argmax(found.largest > beyond)) if most > beyond else None
         if place is None:
-            template = findings.SAME_REPORTED if self._is_told else findings.ROUNDING if most else findings.SAME_LOGITS
+            template = (
+                findings.SAME_REPORTED if self._places.are_told else findings.ROUNDING if most else findings.SAME_LOGITS
+            )
             return Finding("logits", True, Note(template, **({"most": f"{most:.1g}"} if "{" in template else {})))
-        if self._is_told:
+        if self._places.are_told:
             return Finding("logits", False, Note(findings.REPORTED, most=f"{most:.3g}"), self.places[place][0])
         template = findings.LOGITS if self.same_vocabulary else findings.CHANCES
         values = {"kl": f"{found.kl_ab.mean():.3g}", "flips": int(found.flips.sum()), "n": len(found)}
         return Finding("logits", False, Note(template, **values), self.places[place][0])
-
-    @property
-    def _is_told(self) -> bool:
-        return self._logits_a is None or self._logits_b is None
-
-    @property
-    def _logits_a(self) -> Tensor | None:
-        return self._logits(self.a, self.b)
-
-    @property
-    def _logits_b(self) -> Tensor | None:
-        return self._logits(self.b, self.a)
-
-    def _logits(self, run: Run, other: Run) -> Tensor | None:
-        if not isinstance(run, LocalRun):
-            return None
-        ids = (*(other.ids or run.ids), *self._answer) if isinstance(other, Told) else run.ids
-        return run.logits if ids == run.ids else self._forward(run.lm, ids)
-
-    @cached_property
-    def _prompt(self) -> int:
-        """How many tokens a pasted request's prompt has: as it says, or as the other side cuts it."""
-        told_ids = next((run.ids for run in (self.a, self.b) if isinstance(run, Told) and run.ids), None)
-        ids = told_ids or next((run.ids for run in (self.a, self.b) if not isinstance(run, Told)), None)
-        return len(ids) if ids else 1
-
-    @cached_property
-    def _answer(self) -> tuple[int, ...]:
-        """The tokens of a pasted answer but the last, by id: what the places after the prompt stand behind."""
-        answers = [run.drawn for run in (self.a, self.b) if isinstance(run, Told)]
-        if len(answers) == 2:  # as long as the two answers are the same
-            same = findings.first_difference(*([each.token for each in answer] for answer in answers))
-            return tuple(range(min(map(len, answers)) - 1 if same is None else same))
-        tokenizer = next((run.tokenizer for run in (self.a, self.b) if run.tokenizer is not None), None)
-        found = []
-        for each in answers[0][:-1] if answers else ():
-            token_id = each.token_id
-            if token_id is None and tokenizer is not None:
-                token_id = id_of_text(tokenizer, each.token.decode(errors="replace"))
-            if token_id is None or (tokenizer is not None and token_id >= tokenizer.vocab_size):
-                break
-            found.append(token_id)
-        return tuple(found)
-
-    def _places_of(self, run: Run) -> Mapping[int, TopTokens]:
-        return run.places_after(self._prompt) if isinstance(run, Told) else run.places
-
-    def _tells(self, run: Run, place: int) -> bool:
-        if isinstance(run, LocalRun):
-            return True
-        other = self.b if run is self.a else self.a
-        places = self._places_of(run)
-        return place in places and bool(self._by_id(places[place], other))
-
-    def token(self, run: Run, token_id: int) -> bytes:
-        """Return what a token of `divergence` is on one side, by its id there."""
-        tokenizer = run.tokenizer or next((each.tokenizer for each in (self.a, self.b) if each.tokenizer), None)
-        if token_id < 0:
-            return next(name for name, number in self._names.items() if number == token_id).encode()
-        is_known = tokenizer is not None and token_id < tokenizer.vocab_size
-        return tokenizer.token_bytes(token_id) if tokenizer is not None and is_known else f"⟨{token_id}⟩".encode()
-
-    @cached_property
-    def _names(self) -> dict[str, int]:
-        """Numbers below 0 for tokens that both sides name by their texts alone."""
-        return {}
-
-    def _both_told(self, left: list[int], right: list[int]) -> tuple[list[dict[int, float]], list[dict[int, float]]]:
-        """Return what is known at each place on both sides, by one set of ids."""
-        sides: tuple[list[dict[int, float]], list[dict[int, float]]] = ([], [])
-        for i, j in zip(left, right, strict=True):
-            a, b = self._told_at(self.a, i, self.b), self._told_at(self.b, j, self.a)
-            # Of a side that is here, every token that the other tells is known, and its own first ones.
-            for run, mine, theirs, place in ((self.a, a, b, i), (self.b, b, a, j)):
-                if isinstance(run, LocalRun):
-                    mine |= self._log_probs(run, place, list(theirs))
-            sides[0].append(a)
-            sides[1].append(b)
-        return sides
-
-    def _by_bytes(self, i: int, j: int, n: int) -> list[dict[bytes, float]]:
-        """Return the n most probable tokens of both sides, each with its probability on each side that has it; those of
-        the same bytes together."""
-        assert self.a.tokenizer is not None and self.b.tokenizer is not None
-        logits_a, logits_b = self._logits_a, self._logits_b
-        assert logits_a is not None and logits_b is not None
-        groups = vocabularies(self.a.tokenizer, self.b.tokenizer)
-        probs = [torch.softmax(row.double(), -1).numpy() for row in (logits_a[i], logits_b[j])]
-        by_group = [np.bincount(g[g >= 0], p[g >= 0], minlength=1) for g, p in zip(groups, probs, strict=True)]
-        sides: list[dict[bytes, float]] = [{}, {}]
-        for side, tokenizer in enumerate((self.a.tokenizer, self.b.tokenizer)):
-            for token_id in np.argsort(-probs[side], kind="stable")[:n].tolist():
-                token, group = tokenizer.token_bytes(token_id), groups[side][token_id]
-                if group < 0:
-                    sides[side][token] = float(probs[side][token_id])
-                else:
-                    for other in (0, 1):
-                        sides[other][token] = float(by_group[other][group])
-        return sides
-
-    def _told_at(self, run: Run, place: int, other: Run) -> dict[int, float]:
-        if not isinstance(run, LocalRun):
-            return self._by_id(self._places_of(run)[place], other)
-        return self._log_probs(run, place, [])
-
-    def _by_id(self, candidates: TopTokens, other: Run) -> dict[int, float]:
-        """Return what a server tells at one place by id; tokens named by a text are looked up in the other's
-        vocabulary."""
-        found: dict[int, float] = {}
-        for each in candidates.best:
-            token_id = each.token_id
-            if other.tokenizer is None:  # one server may name tokens by text and the other by id
-                name = each.text or f"⟨{token_id}⟩"
-                token_id = self._names.setdefault(name, -1 - len(self._names))
-            elif token_id is None:
-                token_id = id_of_text(other.tokenizer, each.text)
-            if token_id is not None:
-                found.setdefault(token_id, each.log_prob)
-        return found
-
-    def _log_probs(self, run: LocalRun, place: int, wanted: list[int]) -> dict[int, float]:
-        """Return ln P of some tokens and of the 20 most probable ones."""
-        logits = self._logits_a if run is self.a else self._logits_b
-        assert logits is not None
-        row = torch.log_softmax(logits[place].double(), -1)
-        kept = dict.fromkeys([*wanted, *row.topk(min(20, len(row))).indices.tolist()])
-        return {token: float(row[token]) for token in kept if token < len(row)}
 
 
 def compare(
@@ -401,7 +276,7 @@ def compare(
     ('logits', True)
     >>> compare("small-world", "small-world", "The king").first_difference
     """
-    forward, lock = forward or _Passes(), lock or nullcontext()
+    forward, lock = forward or Passes(), lock or nullcontext()
     runs = [_run(each, ids_or_text, settings, max_new_tokens, forward, lock) for each in (a, b)]
     return Comparison(runs[0], runs[1], forward)
 
@@ -428,17 +303,3 @@ def _run(
             given = replace(given, text=ids_or_text)
         return ServedRun(given)
     return given
-
-
-class _Passes:
-    """Runs models, and keeps the latest logits of two of them: both sides of a comparison."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[int, tuple[int, ...]], Tensor] = {}
-
-    def __call__(self, lm: LanguageModel, ids: tuple[int, ...]) -> Tensor:
-        key = id(lm), ids  # the runs hold the models, so that an id is that of one model
-        if key not in self._kept:
-            self._kept = dict(list(self._kept.items())[-1:])
-            self._kept[key] = lm(ids)
-        return self._kept[key]

@@ -20,10 +20,25 @@ from lmcore.language_model import LanguageModel
 from lmcore.sampling import SamplingSettings, new_generator
 from lmcore.tokenizer import Tokenizer
 
-__all__ = ["Drawn", "Forward", "LocalRun", "Run", "Side"]
+__all__ = ["Drawn", "Forward", "LocalRun", "Passes", "Run", "Side"]
 
 Forward: TypeAlias = "Callable[[LanguageModel, tuple[int, ...]], Tensor]"
 """What runs a model over ids and returns the logits [S, V]: a page has a cache of them."""
+
+
+class Passes:
+    """Runs models, and keeps the latest logits of two of them: both sides of a comparison."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, tuple[int, ...]], Tensor] = {}
+
+    def __call__(self, lm: LanguageModel, ids: tuple[int, ...]) -> Tensor:
+        """Return the logits [S, V]."""
+        key = id(lm), ids  # the runs hold the models, so that an id is that of one model
+        if key not in self._kept:
+            self._kept = dict(list(self._kept.items())[-1:])
+            self._kept[key] = lm(ids)
+        return self._kept[key]
 
 
 @dataclass(frozen=True, kw_only=True)

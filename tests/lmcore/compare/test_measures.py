@@ -40,6 +40,9 @@ def test_whole_distributions() -> None:
         first, second = np.sort(p)[::-1][:2]
         assert found.margin[row] == pytest.approx(math.log2(first / second))
         assert found.largest[row] == pytest.approx(np.abs(np.log(p) - np.log(q)).max(), abs=1e-9)
+        assert found.best.ids[row].tolist() == [*np.argsort(-p)[:8], *np.argsort(-q)[:8]]
+        np.testing.assert_allclose(found.best.log_a[row], np.log(p)[found.best.ids[row]], atol=1e-9)
+        np.testing.assert_allclose(found.best.log_b[row], np.log(q)[found.best.ids[row]], atol=1e-9)
     assert (found.kl_ab[3], found.total_variation[3], found.flips[3], found.rank[3]) == (0, 0, False, 1)
 
 
@@ -47,6 +50,7 @@ def test_ties_and_impossible_tokens() -> None:
     a = torch.tensor([[1.0, 3.0, 3.0], [0.0, 0.0, -math.inf], [0.0, 0.0, 0.0]])
     b = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, -math.inf], [0.0, 0.0, -math.inf]])
     found = whole(a, b)
+    assert found.best.ids[1].tolist() == [0, 1, 2] * 2 and found.best.log_a[1, 2] == -math.inf
     assert found.first_a.tolist() == [1, 0, 0] and found.rank.tolist() == [2, 1, 1] and found.margin[0] == 0
     assert (found.kl_ab[1], found.largest[1]) == (0, 0)
     assert found.kl_ab[2] == math.inf and found.kl_ba[2] == pytest.approx(math.log2(3 / 2))
@@ -129,3 +133,9 @@ def test_the_comparison_is_that_of_the_logits() -> None:
     np.testing.assert_allclose(found.kl.a_b, [kl(*pair) for pair in zip(p, q, strict=True)], atol=1e-12)
     np.testing.assert_allclose(found.total_variation, np.abs(p - q).sum(1) / 2, atol=1e-12)
     assert found.worst(1) == [int(found.kl.a_b.argmax())]
+    for n in (3, 12):  # of those kept, and of the logits once more
+        shown = found.beside(2, n)
+        ids = np.argsort(-p[2])[:n]
+        assert [row.token for row in shown][:3] == [found.a.tokenizer.token_bytes(i) for i in ids[:3].tolist()]
+        assert [row.a for row in shown][:3] == pytest.approx(p[2][ids[:3]].tolist())
+        assert [row.b for row in shown][:3] == pytest.approx(q[2][ids[:3]].tolist())
