@@ -1,13 +1,17 @@
 """Which tensors make the difference between two models of one shape: B's are swapped for A's, a few at a time.
 
-Everything is measured with A's own code, config and arithmetic: A with B's tensors is as far from A as B's weights
-make it, and with all of A's tensors back it is A, exactly. What B's config or its dtype of arithmetic adds to that is
-`Swap.kl` of "as it runs", the first that is told, against "weights", the second.
+Everything is measured with A's own code, config and arithmetic: A with B's tensors, its KV cache as precise as B's, is
+as far from A as these make it, and with all of A's back it is A, exactly. What B's config or its dtype of arithmetic
+adds to that is `Swap.kl` of "as it runs", the first that is told, against "weights", the second.
+
+The KV cache is a part too, although no file holds it: with A's keys and values in place of B's own, each position of B
+reads what A knew of the text before it, and only its queries, its MLPs and its head are B's.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -16,13 +20,17 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from lmcore.attention import Attention
 from lmcore.checkpoints.weights import own_tensors
 from lmcore.language_model import LanguageModel, as_ids
+from lmcore.trace import Edit, Trace
 
-__all__ = ["AS_IT_RUNS", "EVERYTHING", "WEIGHTS", "Swap", "check_shapes", "count_swaps", "swaps"]
+__all__ = ["AS_IT_RUNS", "EVERYTHING", "KV_CACHE", "WEIGHTS", "Swap", "check_shapes", "count_swaps", "swaps"]
 
 AS_IT_RUNS, WEIGHTS, EVERYTHING = "as it runs", "weights", "everything"
-"""The kinds that are no tensors: B itself; B's weights in A; A's weights in A, which is 0."""
+"""The kinds that are no tensors: B itself; B's weights and cache in A; A's own in A, which is 0."""
+KV_CACHE = "kv_cache"
+"""The kind of the keys and values of all positions, as the cache gives them back."""
 
 _OUTSIDE = -1  # the block of what lies in none
 
@@ -31,7 +39,7 @@ class Swap(NamedTuple):
     """What is left of the difference once some of B's tensors are A's.
 
     Attributes:
-        kind: which: "attn.q", "mlp.up", "head" ...; "" for all kinds of a block.
+        kind: which: "attn.q", "mlp.up", "head", "kv_cache" ...; "" for all tensors of a block.
         block: which block; None for all blocks, or for what lies in none.
         kl: KL(A‖B) in bits after it, the mean over all positions.
         gone: the share of the weights' KL that went, 1 for all; below 0 where the swap makes it larger. NaN where there
@@ -45,7 +53,8 @@ class Swap(NamedTuple):
 
 
 def swaps(a: LanguageModel, b: LanguageModel, ids: Sequence[int]) -> Iterator[Swap]:
-    """Yield what each swap leaves: B as it runs, B's weights, everything; each kind, each block, each kind in a block.
+    """Yield what each swap leaves: B as it runs, B's weights, everything; the KV cache, whole and of each block; each
+    kind of tensors, each block, each kind in a block.
 
     Tensors that are equal already are not swapped: they leave all of it.
 
@@ -68,21 +77,25 @@ def swaps(a: LanguageModel, b: LanguageModel, ids: Sequence[int]) -> Iterator[Sw
     given = as_ids(ids)
     wide = torch.promote_types(_dtype(mine), _dtype(theirs))
     mine, theirs = ({name: x.detach().to(wide) for name, x in side.items()} for side in (mine, theirs))
+    own, other = (lm.config.int8_cache for lm in (a, b))
     measure = _Measure(a, given, mine)
     differing = [name for name in mine if not torch.equal(mine[name], theirs[name])]
     yield Swap(AS_IT_RUNS, None, measure.kl_of(b(given)), math.nan)
-    whole = measure.kl(theirs)
+    whole = measure.kl(theirs, other)
     yield Swap(WEIGHTS, None, whole, 0.0 if whole else math.nan)
-    yield Swap(EVERYTHING, None, measure.kl(mine), 1.0 if whole else math.nan)
+    yield Swap(EVERYTHING, None, measure.kl(mine, own), 1.0 if whole else math.nan)
+    for block in (None, *range(a.config.n_layers)):
+        left = measure.kl(theirs, other, range(a.config.n_layers) if block is None else (block,))
+        yield Swap(KV_CACHE, block, left, 1 - left / whole if whole else math.nan)
     for kind, block, names in _groups(list(mine)):
         changed = [name for name in names if name in differing]
-        left = measure.kl({**theirs, **{name: mine[name] for name in changed}}) if changed else whole
+        left = measure.kl({**theirs, **{name: mine[name] for name in changed}}, other) if changed else whole
         yield Swap(kind, block, left, 1 - left / whole if whole else math.nan)
 
 
 def count_swaps(lm: LanguageModel) -> int:
     """Return how many swaps `swaps` yields for models of this shape."""
-    return 3 + len(_groups(list(own_tensors(lm.model))))
+    return 3 + 1 + lm.config.n_layers + len(_groups(list(own_tensors(lm.model))))
 
 
 class _Measure:
@@ -92,26 +105,57 @@ class _Measure:
         # Of its own, sharing the tensors: functional_call changes the module that others read meanwhile.
         self._model = copy.deepcopy(a.model, {id(x): x for x in (*a.model.parameters(), *a.model.buffers())})
         self._ids = ids
-        self._log_probs: Tensor | None = None
-        self._log_probs = self._read(mine)
+        self._keys_and_values: dict[str, Tensor] = {}  # A's, by what they are and the block: "k 0"
+        self._log_probs = self._read(mine, a.config.int8_cache, keep=True)
         self._probs = self._log_probs.exp()
 
-    def kl(self, tensors: Mapping[str, Tensor]) -> float:
-        return self._from(self._read(tensors))
+    def kl(self, tensors: Mapping[str, Tensor], int8_cache: bool, blocks: Sequence[int] = ()) -> float:
+        """Return it with A's keys and values in some blocks, with these tensors, and with a cache of 8 bits or not."""
+        return self._from(self._read(tensors, int8_cache, blocks))
 
     def kl_of(self, logits: Tensor) -> float:
         return self._from(torch.log_softmax(logits.double(), -1))
 
     def _from(self, log_probs: Tensor) -> float:
         with torch.inference_mode():
-            assert self._log_probs is not None
             total = (self._probs * (self._log_probs - log_probs)).sum(-1).mean()
         return max(float(total), 0.0) / math.log(2)
 
-    def _read(self, tensors: Mapping[str, Tensor]) -> Tensor:
+    def _read(
+        self, tensors: Mapping[str, Tensor], int8_cache: bool, blocks: Sequence[int] = (), keep: bool = False
+    ) -> Tensor:
         with torch.inference_mode():
-            logits = functional_call(self._model, dict(tensors), (self._ids,))
+            for part in self._model.modules():
+                if isinstance(part, Attention):
+                    part.int8_cache = int8_cache
+            edits: dict[str, Edit] = {}
+            for name in self._cached() if keep or blocks else ():
+                _blocks, number, _attn, intermediate = name.split(".")
+                key = f"{intermediate[0]} {number}"
+                if keep:
+                    edits[name] = functools.partial(self._keep, key)
+                elif int(number) in blocks:
+                    edits[name] = functools.partial(self._give, key)
+            logits = functional_call(self._model, dict(tensors), (self._ids,), {"edits": edits})
             return torch.log_softmax(logits.double(), -1)
+
+    def _cached(self) -> list[str]:
+        """Return the names of the keys and values that the cache gives back, in the model as it is now."""
+        trace = Trace()
+        self._model(self._ids[:1], trace=trace)
+        found = []
+        for block in range(len(self._model.blocks)):
+            for each in ("k", "v"):
+                steps = [f"blocks.{block}.attn.{each}{step}" for step in ("_kept", "_rotated", "_normed", "")]
+                found.append(next(name for name in steps if name in trace))
+        return found
+
+    def _keep(self, key: str, x: Tensor) -> Tensor:
+        self._keys_and_values[key] = x
+        return x
+
+    def _give(self, key: str, _x: Tensor) -> Tensor:
+        return self._keys_and_values[key]
 
 
 def check_shapes(a: LanguageModel, b: LanguageModel) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from lmcore.compare import Swap
-from lmcore.compare.parts import AS_IT_RUNS, EVERYTHING, WEIGHTS, check_shapes, count_swaps, swaps
+from lmcore.compare.parts import AS_IT_RUNS, EVERYTHING, KV_CACHE, WEIGHTS, check_shapes, count_swaps, swaps
 from pages.common import link, page, widgets
 from pages.common.text import _, readable, visible
 from pages.figures import theme
@@ -82,8 +82,8 @@ def _draw(found: tuple[Swap, ...], by: str, done: bool) -> None:
         return
     st.markdown(
         _(
-            "B is {as_it_runs} bits from A as it runs. Its weights alone, in A's code and arithmetic, make {weights} "
-            "bits; with all of A's tensors {nothing} are left."
+            "B is {as_it_runs} bits from A as it runs. Its weights and the precision of its KV cache, in A's code and "
+            "arithmetic, make {weights} bits; with all of A's {nothing} are left."
         ).format(
             as_it_runs=f"**{known[AS_IT_RUNS, None].kl:.4g}**",
             weights=f"**{whole.kl:.4g}**",
@@ -91,7 +91,9 @@ def _draw(found: tuple[Swap, ...], by: str, done: bool) -> None:
         )
     )
     if whole.kl == 0:
-        st.info(_("The weights of the two are the same: what differs is the config or the arithmetic."))
+        st.info(
+            _("The weights and the KV cache of the two are the same: what differs is the config or the arithmetic.")
+        )
         return
     swapped = [swap for swap in found if swap.kind not in _WHOLE]
     if by == "both":
@@ -106,8 +108,8 @@ def _draw(found: tuple[Swap, ...], by: str, done: bool) -> None:
                 ),
                 "compare.parts",
                 _(
-                    "Bars: how much of the weights' KL(A‖B) goes when only these tensors of B are A's. They need not "
-                    "add up to 100 %; left of 0 the swap makes it larger."
+                    "Bars: how much of KL(A‖B) goes when only these tensors of B are A's, or only the keys and values "
+                    "of its KV cache. They need not add up to 100 %; left of 0 the swap makes it larger."
                 ),
             )
     if done:
@@ -132,7 +134,7 @@ def _map(swapped: list[Swap]) -> None:
     page.figure(
         theme.heatmap(
             values,
-            [visible(kind) for kind in kinds],
+            [_("KV cache") if kind == KV_CACHE else visible(kind) for kind in kinds],
             [str(block) for block in blocks],
             kind="signed",
             row_title=_("tensor"),
@@ -140,11 +142,10 @@ def _map(swapped: list[Swap]) -> None:
             value_title=_("share of KL that goes"),
         ),
         "compare.map",
-        _("Cells: how much of the weights' KL(A‖B) goes when only this tensor of B is A's. Blue: it becomes larger."),
+        _("Cells: how much of KL(A‖B) goes when only this part of B is A's. Blue: it becomes larger."),
     )
 
 
 def _named(swap: Swap) -> str:
-    if swap.block is None:
-        return swap.kind
-    return f"{_('block {n}').format(n=swap.block)} {swap.kind}".strip()
+    kind = _("KV cache") if swap.kind == KV_CACHE else swap.kind
+    return kind if swap.block is None else f"{_('block {n}').format(n=swap.block)} {kind}".strip()

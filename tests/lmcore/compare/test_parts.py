@@ -58,6 +58,26 @@ def test_a_swap_is_the_model_built_by_hand() -> None:
     assert swap["mlp.up", 2].gone == pytest.approx(1 - swap["mlp.up", 2].kl / swap["weights", None].kl)
 
 
+def test_the_cache_is_swapped_as_every_position_reads_it() -> None:
+    a, eight_bits = runs.lm(), lmcore.load("small-world:kv8")
+    swap = found(a, eight_bits)
+    assert swap["weights", None].kl == pytest.approx(kl(a, eight_bits)) and swap["weights", None].kl > 0
+    assert swap["kv_cache", None].kl == 0.0 and swap["attn.v", None].gone == swap["", 0].gone == 0.0
+    assert found(eight_bits, a)["kv_cache", None].kl == found(eight_bits, a)["everything", None].kl == 0.0
+
+    b = runs.changed(
+        lambda model: [runs.in_eighths(model.blocks[1].attn.v.weight), runs.in_eighths(model.blocks[2].attn.q.weight)]
+    )
+    ids, trace = a.tokenizer.encode(runs.TEXT).ids[:10], lmcore.Trace()
+    a(ids, trace=trace)
+    names = [f"blocks.{block}.attn.{each}" for block in range(4) for each in ("k_rotated", "v")]
+    edits = {name: lambda x, name=name: trace[name] for name in names}
+    by_hand = float(kl_bits(softmax(a(ids)), softmax(b(ids, edits=edits))).mean())
+    swap = found(a, b)
+    assert swap["kv_cache", None].kl == pytest.approx(by_hand) and 0 < by_hand < swap["weights", None].kl
+    assert swap["kv_cache", 1].kl == pytest.approx(swap["attn.v", 1].kl)  # nothing else of that block differs
+
+
 def test_equal_weights_leave_nothing_to_explain() -> None:
     swap = found(runs.lm(), runs.changed(rope_base=20_000.0))
     assert swap["weights", None].kl == 0 and math.isnan(swap["attn.q", 0].gone)
