@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
@@ -214,6 +215,19 @@ def follow(suggestion: Suggestion) -> None:
         icon=":material/arrow_forward:",
         query_params={**values, link.APPLY: "1"} if values else None,
     )
+
+
+def follow_in_a_tab(suggestion: Suggestion) -> None:
+    """Show a link that opens a page in a state in a tab of its own, as a first visit: this one stays as it is.
+
+    Nothing is shown where the state is too long for an address.
+    """
+    here = str(st.context.url or "http://localhost:8501/").partition("?")[0].rpartition("/")[0]
+    values = {key: link.as_text(value) for key, value in {"lang": st.session_state["lang"], **suggestion.state}.items()}
+    if any(len(text) > link.LONGEST for text in values.values()):
+        return
+    address = f"{here}/{suggestion.stage}?{urlencode(values, safe='/,:')}"
+    st.link_button(suggestion.sentence, address, icon=":material/open_in_new:", type="tertiary")
 
 
 def open_page(stage: str) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from lmcore.compare import Comparison, Divergence, Finding, Served, Side
 from lmcore.compare.hidden import StreamStep
-from pages.common import engines, page, session, widgets
+from pages.common import conversation, engines, page, session, widgets
 from pages.common.shared import shared
 from pages.common.text import _, plotly_literal, visible
 from pages.figures.compare import apart as figures
@@ -40,7 +40,13 @@ class Found:
 
 
 def found_of(pair: Pair, comparison: Comparison) -> Found:
-    """Return what a comparison finds, computed once for all sessions."""
+    """Return what a comparison finds, computed once for all sessions; the comparison then knows it too."""
+    found = _found_of(pair, comparison)
+    comparison.divergence = found.divergence
+    return found
+
+
+def _found_of(pair: Pair, comparison: Comparison) -> Found:
     lock = session.forward_lock()
     served = next((side.engine for side in (pair.a, pair.b) if isinstance(side, Served)), None)
     if served is not None:
@@ -104,11 +110,27 @@ def _verdict(pair: Pair, found: Found) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption("   ".join(f"{marks[each.same]} {names[each.stage]}" for each in found.findings), width="content")
         if first is not None:
-            values = {"position": first.place} if first.stage == "logits" and first.place is not None else {}
-            with st.container(width="content"):
-                page.follow(page.Suggestion(_("Show it"), _OPENS[first.stage], values))
+            _show_it(pair, first)
     if pair.cut:
         st.caption(_("The first {n} tokens are compared.").format(n=MOST_TOKENS))
+
+
+def _show_it(pair: Pair, first: Finding) -> None:
+    """Offer the page that shows where the two part: for A here, for B in a tab of its own, so that A stays as it is."""
+    stage = _OPENS[first.stage]
+    values: dict[str, object] = {}
+    if first.stage == "logits" and first.place is not None:
+        values = {"position": first.place}
+    if first.stage == "text" and conversation.is_on():
+        values = {"tokenization.view": "chat"}
+    with st.container(width="content"):
+        if name_of(pair.a) == session.model_name():
+            page.follow(page.Suggestion(_("Show A"), stage, values))
+        else:
+            page.follow_in_a_tab(page.Suggestion(_("Show A"), stage, {**pair.opens[0], **values}))
+    if pair.opens[1]:
+        with st.container(width="content"):
+            page.follow_in_a_tab(page.Suggestion(_("Show B"), stage, {**pair.opens[1], **values}))
 
 
 def _labels(found: Found, comparison: Comparison) -> list[str]:

@@ -1,25 +1,23 @@
-"""The two sides: A is what the explorer shows, B is chosen here."""
+"""The two sides: A is what the explorer shows, or another model that reads the same; B is chosen here."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import streamlit as st
 
 import lmcore
 from lmcore import LanguageModel, SamplingSettings, chat
 from lmcore.compare import Comparison, Served, Side, Told, compare, told
-from lmcore.loading import model_name
-from lmcore.quantisation import KINDS
 from lmcore.requests import RequestError
 from lmcore.sampling import PRESETS
 from pages.common import conversation, engines, link, served_conversation, session, widgets
-from pages.common.models import n_bytes
-from pages.common.shared import shared
-from pages.common.text import _, markdown_literal, readable, visible
+from pages.common.text import _, readable
+from pages.stages.compare import models
 from pages.stages.sampling import knobs
 from pages.stages.sampling.pasted import MAX_CHARACTERS as LONGEST_PASTED
 from pages.stages.sampling.pasted import said
@@ -31,7 +29,15 @@ if TYPE_CHECKING:
 MOST_TOKENS = 512
 """How many tokens of each side are compared."""
 _SEED = 2**32 - 1  # the largest
+_TEMPLATE = "compare.template"  # as it was typed for B; None for the one that A has
 AnySide: TypeAlias = Side | Served | Told
+
+
+class _Read(NamedTuple):
+    """A text, and the tokens of it."""
+
+    text: str
+    ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -40,11 +46,13 @@ class Pair:
 
     Attributes:
         a, b: the two sides.
-        cut: whether only the first tokens of one are.
+        opens: the values of an address with which the explorer shows A, and B; empty where none do.
+        cut: whether only the first tokens of one are compared.
     """
 
     a: AnySide
     b: AnySide
+    opens: tuple[Mapping[str, Any], Mapping[str, Any]]
     cut: bool = False
 
     @property
@@ -70,13 +78,10 @@ def choose() -> Pair:
     """Show what A is and let the reader choose B; say why, and stop, where one of them cannot be read."""
     knobs.remember()
     seed = min(max(link.remember("seed", 0, int), 0), _SEED)
-    a = _side_a(seed)
-    st.caption(
-        _("**A**: {name}, with the prompt and the sampler of this explorer.").format(name=markdown_literal(name_of(a)))
-    )
-    b = _side_b(a, seed)
+    a, opens_a = _side_a(seed)
+    b, opens_b = _side_b(a, seed)
     short = [_shortened(side) for side in (a, b)]
-    return Pair(short[0], short[1], cut=short[0] is not a or short[1] is not b)
+    return Pair(short[0], short[1], (opens_a, opens_b), cut=short[0] is not a or short[1] is not b)
 
 
 def name_of(side: AnySide) -> str:
@@ -84,47 +89,79 @@ def name_of(side: AnySide) -> str:
     return side.name or (side.model.name if isinstance(side, Side) else side.engine.name)  # type: ignore[union-attr]
 
 
-def _side_a(seed: int) -> Side | Served:
-    served = engines.chosen()
-    if served is not None:
-        return Served(engine=served, text=require_text(), settings=_own_settings(None, seed), name="")
-    found, lm = session.require_tokens(), session.language_model()
-    return Side(
-        model=lm, ids=tuple(found.ids), text=found.text, settings=_own_settings(lm, seed), stop_ids=lm.end_tokens
-    )
+def _side_a(seed: int) -> tuple[Side | Served, dict[str, Any]]:
+    """Let the reader choose A's model; return A with the values that make the explorer show it."""
+    own, name = session.model_name(), models.of_a()
+    if name in engines.names():
+        engine = engines.find(name)
+        assert engine is not None
+        side: Side | Served = Served(engine=engine, text=_prompt(engine).text, settings=_own_settings(None, seed))
+    else:
+        lm = session.language_model() if name == own else models.beside([own], name)
+        found = _prompt(lm)
+        side = Side(model=lm, ids=found.ids, text=found.text, settings=_own_settings(lm, seed), stop_ids=lm.end_tokens)
+    return side, _opens(name, side)
+
+
+def _prompt(reader: LanguageModel | Engine) -> _Read:
+    """Return the explorer's prompt as a model or an engine reads it: a conversation by its own template."""
+    if engines.chosen() is None:
+        found = session.require_tokens()  # says what is wrong with the prompt
+        if reader is session.language_model():
+            return _Read(found.text, tuple(found.ids))
+    text = require_text()
+    if conversation.is_on():
+        try:
+            text = (
+                conversation.RenderedText(conversation.rendered(reader).text)
+                if isinstance(reader, LanguageModel)
+                else served_conversation.text_for(reader)
+            )
+        except ValueError as error:
+            st.text(readable(str(error)))
+            link.stop()
+    if not isinstance(reader, LanguageModel):
+        return _Read(text, ())
+    ids = session.encoding(text, reader.name).ids
+    if not ids:
+        st.info(_("A reads no token: type a prompt above."))
+        link.stop()
+    return _Read(str.__str__(text), tuple(ids))
 
 
 def _own_settings(lm: LanguageModel | None, seed: int) -> SamplingSettings:
     return replace(knobs.settings(lm.config.vocab_size if lm else 2**31), seed=seed)
 
 
-def _side_b(a: Side | Served, seed: int) -> AnySide:
-    names = (*(name for name in _names()), *engines.names())
-    own = session.model_name()
-    given = model_name(own)
-    default = names[0] if own in engines.names() else f"{own}:bfloat16" if given.plain else given.bare
-    name = widgets.select("compare.model", _("Model of B"), tuple(dict.fromkeys((default, *names))), default)
-    if name not in engines.names() and model_name(name).plain:
-        weights = ("float32", *KINDS)
-        kind = widgets.select("compare.weights", _("Weights of B as"), weights, "float32")
-        name = name if kind == "float32" else f"{name}:{kind}"
+def _side_b(a: Side | Served, seed: int) -> tuple[AnySide, dict[str, Any]]:
+    """Let the reader choose B; return it with the values that make the explorer show it."""
+    name = models.of_b(name_of(a))
     reading = _reading(a, name)
     if reading == "pasted":
-        return _pasted()
-    if name in engines.names():
+        return _pasted(), {}
+    lm = None if name in engines.names() else models.beside([session.model_name(), name_of(a)], name)
+    side: Side | Served
+    if lm is None:
         engine = engines.find(name)
         assert engine is not None
-        text = _other_text() if reading == "other" else _read_by(engine, a)
-        with st.popover(_("How B draws"), key="compare.draws", width="stretch"):
-            return Served(engine=engine, text=text, settings=_sampler(a, None, seed))
-    lm = _second_model(a, name)
-    side = _reads(a, lm, reading)
+        side = Served(engine=engine, text=_other_text() if reading == "other" else _prompt(engine).text)
+    else:
+        side = replace(_reads(a, lm, reading), stop_ids=lm.end_tokens)
     with st.popover(_("How B draws"), key="compare.draws", width="stretch"):
-        return replace(side, settings=_sampler(a, lm, seed), stop_ids=lm.end_tokens)
+        side = replace(side, settings=_sampler(a, lm, seed))
+    opens = _opens(name, side)
+    if reading == "other":
+        opens |= {"prompt": side.text, conversation.FORM: "text"}
+    if reading == "template" and st.session_state[_TEMPLATE] is not None:
+        opens |= {conversation.TEMPLATE: st.session_state[_TEMPLATE]}
+    return side, opens
 
 
-def _names() -> list[str]:
-    return [name for name, model in session.available_models().items() if model.installed]
+def _opens(name: str, side: Side | Served) -> dict[str, Any]:
+    """Return the values of an address with which the explorer shows a side that reads the prompt."""
+    names = ("prompt", conversation.FORM, conversation.CHAT, conversation.TEMPLATE)
+    prompt = {each: st.session_state[each] for each in names if st.session_state.get(each) is not None}
+    return {"model": name, **prompt, **knobs.address(side.settings)}
 
 
 def _reading(a: Side | Served, name: str) -> str:
@@ -151,17 +188,6 @@ def _other_text() -> str:
         st.info(_("Type the text that B reads."))
         link.stop()
     return text
-
-
-def _read_by(engine: Engine, a: Side | Served) -> str:
-    """Return what an engine B reads of A's prompt: of a conversation, what its own template writes."""
-    if not conversation.is_on():
-        return _text_of(a)
-    try:
-        return served_conversation.text_for(engine)
-    except ValueError as error:
-        st.text(readable(str(error)))
-        link.stop()
 
 
 def _text_of(a: Side | Served) -> str:
@@ -197,9 +223,16 @@ def _by_template(lm: LanguageModel) -> str:
         ValueError: the template refuses.
     """
     own = conversation.template(lm)
+    written = own.source if own else ""
+    typed = link.remember(_TEMPLATE, None)
     source = st.text_area(
-        _("Template of B"), own.source if own else "", key="compare.template", max_chars=LONGEST_PASTED, height=150
+        _("Template of B"),
+        written if typed is None else typed,
+        key=f"{_TEMPLATE}.{lm.name}",
+        max_chars=LONGEST_PASTED,
+        height=150,
     )
+    st.session_state[_TEMPLATE] = None if source == written else source
     now = conversation.current()
     used = chat.template_of(lm, source or "")
     return chat.render(used, now.messages, now=datetime.combine(date.today(), time()), **now.options()).text
@@ -252,43 +285,11 @@ def _pasted() -> Told:
         link.stop()
 
 
-@shared()
-def _sizes() -> dict[str, int]:
-    """Bytes of the weights of models that were compared, by name."""
-    return {}
-
-
-def _second_model(a: Side | Served, name: str) -> LanguageModel:
-    """Return B's model; where the two do not fit the memory, say so and stop before one drives out the other."""
-    budget, sizes = session.models_budget(), _sizes()
-    first = a.model.name if isinstance(a, Side) else ""
-    known = sizes.get(first, 0) + sizes.get(name, 0) if first != name and name in sizes else 0
-    if known <= budget:
-        lm = session.language_model(name)
-        sizes[name] = n_bytes(lm)
-        if isinstance(a, Side):
-            sizes[first] = n_bytes(a.model)
-        known = sum(sizes[each] for each in {first, name} - {""})
-        if known <= budget:
-            return lm
-    st.info(
-        _(
-            "{a} and {b} need {need} GB together, and this server keeps {budget} GB of models in memory. Choose a "
-            "smaller one of the two."
-        ).format(
-            a=markdown_literal(visible(first)),
-            b=markdown_literal(visible(name)),
-            need=f"{known / 1e9:.2f}",
-            budget=f"{budget / 1e9:.2f}",
-        )
-    )
-    link.stop()
-
-
 def _shortened(side: AnySide) -> AnySide:
-    if isinstance(side, Side) and side.ids is not None and len(side.ids) > MOST_TOKENS:
-        return replace(side, ids=side.ids[:MOST_TOKENS])
-    return side
+    if not isinstance(side, Side) or side.ids is None:
+        return side
+    most = min(MOST_TOKENS, side.model.config.context_length)
+    return replace(side, ids=side.ids[:most]) if len(side.ids) > most else side
 
 
 def _described(side: AnySide) -> str:

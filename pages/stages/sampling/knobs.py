@@ -258,6 +258,23 @@ def given(chosen: SamplingSettings) -> dict[str, Any]:
     return values
 
 
+def address(chosen: SamplingSettings) -> dict[str, Any]:
+    """Return what the address says of these settings: the engine whose rules they have, and what is not off.
+
+    >>> address(SamplingSettings(top_k=3, seed=5))
+    {'engine': 'lmcore', 'top_k': 3, 'seed': 5}
+    """
+    values = {name: value for name, value in given(chosen).items() if name not in ("rules", "logit_bias")}
+    engine = chosen.engine if chosen.rules != Rules() else engines.OWN
+    if engine != engines.OWN and values.get("order") == PRESETS[engine].order:
+        del values["order"]
+    found: dict[str, Any] = {"engine": engine}
+    found |= {name if name == "order" else _key(name): value for name, value in values.items()}
+    if chosen.logit_bias:
+        found["logit_bias"] = bias_text(dict(chosen.logit_bias))
+    return found if chosen.seed is None else {**found, "seed": chosen.seed}
+
+
 def bias_of(text: str) -> dict[int, float]:
     """Read a logit bias as the address has it; -inf bans a token.
 

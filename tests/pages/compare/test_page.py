@@ -3,6 +3,7 @@
 import base64
 import math
 import time
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -62,6 +63,21 @@ def test_the_numbers_are_those_of_the_logits() -> None:
     assert numbers(bars.data[1].x)[0] == pytest.approx(float(q[place, first]))
     verdict, means = printed(app).strip().split("\n")
     assert verdict.startswith("logits") and float(means.split()[0]) == pytest.approx(float(kl_bits(p, q).mean()))
+
+
+def test_a_has_a_model_of_its_own_and_both_sides_are_shown() -> None:
+    app = page(**{"compare.a": "small-world-untied", "compare.model": "small-world-untied:q4_0", "temperature": "0.7"})
+    a, b = (lmcore.load(name) for name in ("small-world-untied", "small-world-untied:q4_0"))
+    ids = a.tokenizer.encode(PROMPT).ids
+    wanted = kl_bits(softmax(a(ids)), softmax(b(ids)))
+    np.testing.assert_allclose(numbers(figures(app)[0].data[0].y), wanted, atol=1e-12)
+    links = {each.proto.label: parse_qs(urlsplit(each.proto.url).query) for each in app.get("link_button")}
+    place = str(int(np.argmax(wanted > 0)))
+    for label, lm in (("Show A", a), ("Show B", b)):
+        state = {"lang": "en", "model": lm.name, "prompt": PROMPT, "temperature": "0.7", "position": place, "seed": "0"}
+        assert {name: values[-1] for name, values in links[label].items()} == {**state, "engine": "lmcore"}
+    (shown,) = page().get("link_button")  # A is what the explorer shows: its page opens in place
+    assert shown.proto.label == "Show B" and "model=small-world:bfloat16" in shown.proto.url
 
 
 def test_another_vocabulary_and_strange_links() -> None:
