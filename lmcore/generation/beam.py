@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
-
 from lmcore import distribution
 from lmcore.generation.hypothesis import Hypothesis, best
+from lmcore.generation.together import logits_after
 from lmcore.language_model import LanguageModel
 
 
@@ -89,7 +88,7 @@ def beam_search(
         if not kept or overtaken or step == n_tokens:
             return
         cache = cache.select(rows)
-        logits = lm(torch.tensor([[each.ids[-1]] for each in kept]), cache=cache)[:, -1]
+        logits = logits_after(lm, ids, [each.ids for each in kept], cache)
 
 
 def check_search(lm: LanguageModel, ids: Sequence[int], n_tokens: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from lmcore import distribution
+from lmcore.generation.together import logits_after
 from lmcore.language_model import LanguageModel
 from lmcore.sampling import History, SamplingSettings, State, draw, new_generator, reshape
 
@@ -96,7 +97,7 @@ def continuations(
             return
         if len(going_on) < len(alive):
             alive, cache = [alive[row] for row in going_on], cache.select(going_on)
-        logits = lm(torch.tensor([[texts[i].ids[-1]] for i in alive]), cache=cache)[:, -1]
+        logits = logits_after(lm, ids, [texts[i].ids for i in alive], cache)
 
 
 def _drawn(

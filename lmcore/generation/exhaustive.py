@@ -16,7 +16,7 @@ import torch
 from lmcore import distribution
 from lmcore.generation.beam import beam_search, check_search
 from lmcore.generation.hypothesis import Hypothesis, best
-from lmcore.kv_cache import KVCache
+from lmcore.generation.together import logits_after
 from lmcore.language_model import LanguageModel
 
 _SEED_WIDTH = 8  # of the beam search that finds the first complete texts
@@ -82,7 +82,8 @@ def exhaustive_search(
         following: list[Hypothesis] = []
         for start in range(0, len(level), batch):
             group = level[start : start + batch]
-            logits = _after(lm, prompt, group) if length else first
+            rows = prompt.select([0] * len(group))
+            logits = logits_after(lm, ids, [each.ids for each in group], rows) if length else first
             examined += len(group)
             for each in _worth_it(group, logits, bound - _ROUNDING, ends):
                 (found if each.ended or len(each.ids) == n_tokens else following).append(each)
@@ -92,11 +93,6 @@ def exhaustive_search(
             yield SearchStep(length, n_tokens, examined, len(level) - start - len(group), tuple(found), False)
         level = [each for each in best(following, len(following)) if each.log_prob >= bound - _ROUNDING]
     yield SearchStep(n_tokens, n_tokens, examined, 0, tuple(found), True)
-
-
-def _after(lm: LanguageModel, prompt: KVCache, group: list[Hypothesis]) -> torch.Tensor:
-    """Return the logits [len(group), V] after the prompt and each of some beginnings of one length."""
-    return lm(torch.tensor([each.ids for each in group]), cache=prompt.select([0] * len(group)))[:, -1]
 
 
 def _worth_it(

@@ -15,6 +15,9 @@ from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 import lmcore
 from lmcore.analysis import attention_of_query
 from lmcore.config import RopeScaling
+from lmcore.generation.beam import beam_search
+from lmcore.generation.continuations import continuations
+from lmcore.generation.exhaustive import exhaustive_search
 from lmcore.generation.logits_store import LogitsStore
 from tests.families import GGUF_CASES
 from tests.lmcore.checkpoints.tiny import CASES, GPT_OSS, tokenizer, write_folder
@@ -173,6 +176,18 @@ def test_a_cache_of_a_short_text_cannot_go_on_as_a_long_one(tmp_path):
     )
     for mine, whole in zip(cached, plain, strict=True):
         torch.testing.assert_close(mine, whole, rtol=0, atol=1e-5)
+    searched = (
+        ([1, 2, 3, 4, 5, 6], lambda ids: list(beam_search(lm, ids, 3, 4))[-1].kept),
+        ([1, 2, 3, 4, 5, 6], lambda ids: list(continuations(lm, ids, lmcore.SamplingSettings(seed=1), 2, 4))[-1].texts),
+        ([1, 2, 3, 4, 5, 6, 7, 8], lambda ids: list(exhaustive_search(lm, ids, 2, n_best=2))[-1].found),
+    )
+    for prompt, search in searched:
+        for found in search(prompt):
+            ids = [*prompt, *found.ids]
+            for place, log_prob in enumerate(found.log_probs, start=len(prompt)):
+                assert float(lm(ids[:place])[-1].double().log_softmax(-1)[ids[place]]) == pytest.approx(
+                    log_prob, abs=1e-5
+                )
     store = LogitsStore(lm)
     store.fill([1, 2, 3], list(range(4, 14)))  # over the border in one call
     for length in (3, 6, 8, 9, 12, 7, 10, 8):  # forwards, and back to shorter texts
