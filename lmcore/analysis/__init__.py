@@ -5,7 +5,7 @@ numbers: sums that are claimed are returned together with what they leave over.
 """
 
 from lmcore.analysis.blocks.attention import QueryAttention, attention_of_query
-from lmcore.analysis.blocks.experts import ExpertAt, expert_loads, experts_at, routing
+from lmcore.analysis.blocks.experts import ExpertAt, expert_loads, experts_at, given_to_experts, routing
 from lmcore.analysis.blocks.interventions import check_intervention, each_component, edits_of, effects_alone, next_probs
 from lmcore.analysis.blocks.mlp import ActiveUnits, most_active_units
 from lmcore.analysis.blocks.residual import ResidualStream, cosines_between_states, norm_scales, residual_stream
@@ -38,6 +38,7 @@ __all__ = [
     "effects_alone",
     "expert_loads",
     "experts_at",
+    "given_to_experts",
     "logit_lens",
     "most_active_units",
     "next_probs",

@@ -36,6 +36,23 @@ def expert_loads(trace: Trace, config: ModelConfig) -> Tensor:
     return counts / counts.sum(1, keepdim=True)
 
 
+def given_to_experts(model: Model, texts: Tensor) -> Tensor:
+    """Return how often each token of some texts went to each expert, int64 [n_layers, n_experts, V].
+
+    Args:
+        model: has experts.
+        texts: ids [text, position].
+    """
+    config, trace = model.config, Trace()
+    model(texts, trace=trace)
+    counts = torch.zeros(config.n_layers, config.n_experts or 0, config.vocab_size, dtype=torch.int64)
+    for block, of_block in enumerate(counts):
+        chosen = trace[f"blocks.{block}.mlp.chosen"].long()  # [text, position, choice]
+        places = (chosen * config.vocab_size + texts.unsqueeze(-1)).flatten()
+        of_block.view(-1).add_(torch.bincount(places, minlength=of_block.numel()))
+    return counts
+
+
 @dataclass(frozen=True)
 class ExpertAt:
     """One chosen expert at one position.

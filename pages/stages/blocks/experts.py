@@ -9,11 +9,13 @@ from torch import Tensor
 
 import lmcore
 from lmcore import LanguageModel, ModelConfig, Trace
-from lmcore.analysis import edits_of, expert_loads, experts_at, routing
+from lmcore.analysis import edits_of, expert_loads, experts_at, given_to_experts, routing
 from lmcore.analysis.blocks.experts import replacing
+from lmcore.corpus import HELD_OUT_SEED, windows
 from lmcore.distribution import softmax, top, total_variation
 from lmcore.trace import Edit
 from pages.common import page, session, widgets
+from pages.common.shared import shared
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.blocks import experts as figures
 from pages.figures.blocks.interventions import before_and_after
@@ -23,6 +25,9 @@ from pages.figures.theme import fmt_count
 BUILT_IN = "small-world-experts"
 _PROMOTED = 5  # tokens of an expert that a row of the table names
 _TOKENS = 6  # of the answer that are drawn
+_TEXTS, _LENGTH = 64, 64  # held-out texts of the small world, and their tokens
+_LEAST = 8  # times that a token occurs in them
+_FAVOURITES = 8  # tokens of an expert that a row names
 _INSTEAD = "expert.instead"
 
 
@@ -52,6 +57,7 @@ def show(own: LanguageModel) -> None:
         _loads(trace, lm, layer)
     st.subheader(_("What the experts write at {token}").format(token=markdown_literal(tokens[position])), anchor=False)
     _writing(lm, trace, layer, position)
+    _specialities(lm, layer)
     st.subheader(_("The prediction without this expert"), anchor=False)
     _answer(lm, ids, layer, position, expert, other)
     page.equation(_equation(config))
@@ -126,6 +132,38 @@ def _writing(lm: LanguageModel, trace: Trace, layer: int, position: int) -> None
             "An expert promotes a token when its weighted output adds to that token's logit, directly through the "
             "final norm and the head. What later blocks make of it is not counted."
         )
+    )
+
+
+@shared(entries=4)
+def _given(name: str, _lm: LanguageModel) -> Tensor:
+    texts = next(windows(HELD_OUT_SEED, _TEXTS, _LENGTH, _lm.tokenizer))[:, :_LENGTH]
+    with session.forward_lock(), torch.inference_mode():
+        return given_to_experts(_lm.model, torch.from_numpy(texts))
+
+
+def _specialities(lm: LanguageModel, layer: int) -> None:
+    """Show which tokens of the small world go to each expert, where the model was trained on it."""
+    if session.grammar(lm) is None:
+        return
+    counts = _given(lm.name, lm)[layer]
+    occurrences = counts.sum(0) // (lm.config.n_experts_used or 1)
+    shares = (counts / occurrences.clamp(min=1)).where(occurrences >= _LEAST, 0.0)
+    rows = []
+    for expert, (share, given) in enumerate(zip(shares, counts, strict=True)):
+        # Of tokens with equal shares, the more frequent ones first.
+        order = torch.argsort(share + given / (given.sum() + 1), descending=True)[:_FAVOURITES].tolist()
+        told = [f"{visible(lm.tokenizer.token_bytes(i))} {share[i]:.0%}" for i in order if share[i] > 0]
+        load = float(given.sum() / counts.sum())
+        rows.append({_("Expert"): expert, _("Share of the choices"): load, _("Given most"): "   ".join(told)})
+    st.subheader(_("What the experts specialise in, in block {layer}").format(layer=layer), anchor=False)
+    page.numbers_table(pd.DataFrame(rows), "experts-given", {_("Share of the choices"): "probability"})
+    st.caption(
+        _(
+            "Over {n} held-out texts of {length} tokens from the small world. A token's percentage is the share of its "
+            "occurrences that went to this expert; each goes to {used}. Tokens that occur fewer than {least} times are "
+            "left out."
+        ).format(n=_TEXTS, length=_LENGTH, used=lm.config.n_experts_used, least=_LEAST)
     )
 
 

@@ -6,9 +6,12 @@ import base64
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import lmcore
+from lmcore.corpus import HELD_OUT_SEED, windows
+from pages.common.escape import visible
 from tests.pages.harness import figures, opener, printed, table_with, told
 
 run = opener("blocks", prompt="今天天气很好", **{"blocks.view": "experts"})
@@ -44,6 +47,23 @@ def test_the_numbers_are_the_routers() -> None:
     np.testing.assert_allclose(numbers(loads.data[0].z).sum(1), 1)
     assert f"{lmcore.parameters.used_by_a_token(lm.config):,}" in told(app)
     printed(app)  # its lines of Python run
+
+
+def test_what_the_experts_specialise_in_is_counted_over_texts_of_the_small_world() -> None:
+    lm = lmcore.load(MODEL)
+    table = table_with(run(model=MODEL, layer="2"), "Given most")
+    assert table["Share of the choices"].sum() == pytest.approx(100, abs=0.01)
+    texts = next(windows(HELD_OUT_SEED, 64, 64, lm.tokenizer))[:, :64]
+    first = table["Given most"][0].split("   ")[0]
+    token, share = first.rsplit(" ", 1)
+    went = occurred = 0
+    for ids in texts.tolist():
+        trace = lmcore.Trace()
+        lm(ids, trace=trace)
+        for token_id, chosen in zip(ids, trace["blocks.2.mlp.chosen"].tolist(), strict=True):
+            if visible(lm.tokenizer.token_bytes(token_id)) == token:
+                occurred, went = occurred + 1, went + (0 in chosen)
+    assert occurred >= 8 and share == f"{went / occurred:.0%}"
 
 
 def test_an_expert_that_is_off_and_another_in_its_place() -> None:

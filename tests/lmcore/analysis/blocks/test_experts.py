@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lmcore.analysis import edits_of, expert_loads, experts_at, routing
+from lmcore.analysis import edits_of, expert_loads, experts_at, given_to_experts, routing
 from lmcore.trace import Trace
 from tests.lmcore.analysis.models import IDS, traced
 
@@ -28,6 +28,24 @@ def test_loads_count_every_choice():
     loads = expert_loads(trace, model.config)
     counts = [[(trace[f"blocks.{i}.mlp.chosen"] == e).sum().item() for e in range(5)] for i in range(3)]
     torch.testing.assert_close(loads, torch.tensor(counts).double() / (2 * len(IDS)))
+
+
+def test_every_token_is_counted_with_the_experts_it_goes_to():
+    model, trace = traced(NAME)
+    texts = torch.tensor([IDS, IDS[::-1]])
+    counts = given_to_experts(model, texts)
+    assert counts.sum((1, 2)).tolist() == [2 * texts.numel()] * 3
+    backwards = Trace()
+    model(texts[1:], trace=backwards)
+    for token in set(IDS):
+        chosen = [
+            expert
+            for passed, ids in ((trace["blocks.1.mlp.chosen"], IDS), (backwards["blocks.1.mlp.chosen"][0], IDS[::-1]))
+            for experts, each in zip(passed.tolist(), ids, strict=True)
+            if each == token
+            for expert in experts
+        ]
+        assert counts[1, :, token].tolist() == [chosen.count(expert) for expert in range(5)]
 
 
 def test_what_the_chosen_experts_add_is_what_the_mlp_adds():
