@@ -44,7 +44,7 @@ def language() -> str:
     """Return the language of the current session, "en" or "zh"."""
     if not streamlit_private.in_a_session():
         return outside_a_session.get()
-    return st.session_state.get("lang", "en")
+    return st.session_state.get("lang") or "en"  # a switch without a choice, as a browser may send it, is None
 
 
 def _(message: str) -> str:

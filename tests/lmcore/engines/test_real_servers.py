@@ -13,6 +13,7 @@ import time
 import pytest
 
 import lmcore
+from lmcore import chat
 from lmcore.checkpoints.packaged import PACKAGED
 from lmcore.distribution import log_softmax
 from lmcore.engines import client as client_module
@@ -87,6 +88,20 @@ def test_what_it_can_do(engine, kind):
         assert (found.names, found.takes_ids, found.prompt_scores) == ("text", False, "by text, one place late")
         assert found.defaults["temperature"] == 0.8 and found.defaults["top_k"] == 40
     assert found.processed is False
+
+
+def test_a_conversation_is_read_as_the_models_template_writes_it(engine, lm, kind):
+    messages = [{"role": "user", "content": "What is the capital of France?"}]
+    here = chat.encode(lm, messages)
+    told = engine.conversation(messages)
+    assert (told is None) == (kind == "llama.cpp")  # llama-cpp-python tells nobody what it makes of messages
+    if told is not None:
+        assert (str.__str__(told), list(told.ids)) == (here.text, here.ids)
+    written = told or engine.written(here.text)
+    assert engine.counted(written) == len(here.ids)
+    # What it answers to are those very ids, control tokens and all.
+    found = engine.next(engine.prompt(written), 1)
+    assert found.log_probs[0] == pytest.approx(float(log_softmax(lm(here.ids)[-1]).max()), abs=TOLERANCE[kind])
 
 
 @pytest.mark.parametrize("text", [*PROMPTS, "今天天气", "a😊b"])
