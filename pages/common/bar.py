@@ -13,8 +13,9 @@ from lmcore.quantisation import KINDS, bits_per_weight
 from pages.common import conversation, engines, link, session
 from pages.common.escape import whole_characters
 from pages.common.models import n_bytes
-from pages.common.text import LANGUAGES, _, browser_language, markdown_literal, visible
+from pages.common.text import _, browser_language, in_language, markdown_literal, visible
 from pages.live.prompt import prompt_field
+from pages.locale.languages import LANGUAGES
 
 EXAMPLES = (
     "今天天气很好，",
@@ -40,7 +41,7 @@ def language_switch() -> None:
     st.segmented_control(
         "Language / 语言",
         list(LANGUAGES),
-        format_func=LANGUAGES.__getitem__,
+        format_func=lambda code: LANGUAGES[code].title,
         key="lang",
         required=True,
         label_visibility="collapsed",
@@ -96,7 +97,7 @@ def _with_variant(names: tuple[str, ...], known: Mapping[str, AvailableModel]) -
 def _remember_prompt() -> None:
     if "prompt" not in st.session_state:
         st.session_state["bar.restores"] = link.text_given("prompt") is None
-    link.remember("prompt", DEFAULT_PROMPTS[st.session_state["lang"]])
+    link.remember("prompt", in_language(DEFAULT_PROMPTS))
     conversation.remember()
 
 

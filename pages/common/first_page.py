@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.common.escape import markup_literal
 from pages.locale.catalogues import translations
+from pages.locale.languages import LANGUAGES, greeting
 
 TITLE = "Language model explorer"
 _CHANGED = {b"content-length", b"etag", b"last-modified"}  # of the page as Streamlit has it
@@ -31,10 +32,10 @@ def styled(page: str, language: str) -> str:
 
     Args:
         page: HTML with a head and a body.
-        language: "en" or "zh".
+        language: its code.
     """
     title = markup_literal(translations(language).gettext(TITLE))
-    page = re.sub(r'<html lang="[^"]*">', f'<html lang="{"zh-CN" if language == "zh" else "en"}">', page, count=1)
+    page = re.sub(r'<html lang="[^"]*">', f'<html lang="{LANGUAGES[language].tag}">', page, count=1)
     page = re.sub(r"<title>[^<]*</title>", lambda _match: f"<title>{title}</title>", page, count=1)
     return page.replace("</body>", f"<style>{style()}</style></body>")
 
@@ -84,4 +85,4 @@ def _is_page(start: Message) -> bool:
 def _language(scope: Scope, headers: dict[bytes, bytes]) -> str:
     given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("lang", [""])[0]
     wanted = given or headers.get(b"accept-language", b"").decode("latin-1")
-    return "zh" if wanted.lower().startswith("zh") else "en"
+    return greeting(wanted)

@@ -7,19 +7,22 @@ Never put values into the string before it is looked up; use `.format(...)` afte
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
+from typing import TypeVar
 
 import streamlit as st
 
 from pages.common import streamlit_private
 from pages.common.escape import markdown_literal, plotly_literal, readable, visible
 from pages.locale.catalogues import translations
+from pages.locale.languages import ENGLISH, greeting
 
 __all__ = [
-    "LANGUAGES",
     "_",
     "browser_language",
     "in_bits",
+    "in_language",
     "in_nats",
     "language",
     "markdown_literal",
@@ -30,21 +33,25 @@ __all__ = [
     "visible",
 ]
 
-LANGUAGES = {"en": "English", "zh": "简体中文"}
+T = TypeVar("T")
 outside_a_session = ContextVar("the language of a terminal", default="en")
 
 
 def browser_language() -> str:
-    """Return the language to greet a new visitor in: "zh" for any Chinese browser, else "en"."""
-    locale = str(st.context.locale or "")
-    return "zh" if locale.lower().startswith("zh") else "en"
+    """Return the code of the language to greet a new visitor in."""
+    return greeting(str(st.context.locale or ""))
 
 
 def language() -> str:
-    """Return the language of the current session, "en" or "zh"."""
+    """Return the code of the current session's language, one of `LANGUAGES`."""
     if not streamlit_private.in_a_session():
         return outside_a_session.get()
     return st.session_state.get("lang") or "en"  # a switch without a choice, as a browser may send it, is None
+
+
+def in_language(by_language: Mapping[str, T]) -> T:
+    """Return what is said in the current session's language, in English where it has nothing of its own."""
+    return by_language.get(language(), by_language[ENGLISH])
 
 
 def _(message: str) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from lmcore import LanguageModel
 from lmcore.analysis.logits.texts import MAX_CHARACTERS, Line, Problem, read_file, read_texts
-from pages.common.text import _, language, ngettext, visible
+from pages.common.text import _, in_language, ngettext, visible
 
 MAX_TEXTS = 1000
 _PASTED = "several.pasted"
@@ -31,7 +31,7 @@ def choose() -> list[Line]:
         max_upload_size=1,
         key="several.file",
     )
-    st.session_state.setdefault(_PASTED, _EXAMPLES[language()])
+    st.session_state.setdefault(_PASTED, in_language(_EXAMPLES))
     pasted = st.text_area(
         _("Or a list, one text per line"),
         key=_PASTED,

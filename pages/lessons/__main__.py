@@ -13,6 +13,7 @@ from pathlib import Path
 import lmcore
 from pages.common import text
 from pages.lessons.checking import problems_of_file
+from pages.locale.languages import LANGUAGES
 
 
 def main(arguments: list[str]) -> int:
@@ -20,7 +21,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m pages.lessons", description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=["check"])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("--lang", choices=text.LANGUAGES, default="en")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en")
     given = parser.parse_args(arguments)
     text.outside_a_session.set(given.lang)
     found = [

@@ -11,7 +11,8 @@ import sys
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
-from pages.locale.catalogues import CODES, FOLDER, is_translated, read_catalogue, source_messages
+from pages.locale.catalogues import FOLDER, is_translated, read_catalogue, source_messages
+from pages.locale.languages import LANGUAGES
 
 HEADER = r"""msgid ""
 msgstr ""
@@ -27,7 +28,7 @@ msgstr ""
 def main(domains: list[str]) -> None:
     """Update the .po files of some domains, of all when none is named."""
     sources = source_messages()
-    for code in CODES.values():
+    for code in (language.folder for language in LANGUAGES.values() if language.folder):
         for domain in domains or sorted(sources):
             path = FOLDER / code / "LC_MESSAGES" / f"{domain}.po"
             old = read_catalogue(path) if path.exists() else Catalog(locale=code)

@@ -22,19 +22,20 @@ from lmcore import requests
 from lmcore.chat import findings
 from lmcore.compare import texts as compare_texts
 from lmcore.sampling import registry
+from pages.locale.languages import LANGUAGES
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
-CODES = {"zh": "zh_CN"}  # the session's word for a language -> the name of its folder
 MessageId = str | tuple[str, ...]
 
 
 @cache
 def translations(language: str) -> gettext.NullTranslations:
-    """Return the translations of a language, "en" or "zh"; English is what the code says."""
-    if language not in CODES:
+    """Return the translations of a language, by its code; English is what the code says."""
+    folder = LANGUAGES[language].folder
+    if folder is None:
         return gettext.NullTranslations()
-    merged = Catalog(locale=CODES[language])
+    merged = Catalog(locale=folder)
     for path in po_files(language):
         for message in read_catalogue(path):
             if message.id and not message.fuzzy:
@@ -47,7 +48,7 @@ def translations(language: str) -> gettext.NullTranslations:
 
 def po_files(language: str) -> list[Path]:
     """Return the .po files of a language, sorted by domain."""
-    return sorted((FOLDER / CODES[language] / "LC_MESSAGES").glob("*.po"))
+    return sorted((FOLDER / str(LANGUAGES[language].folder) / "LC_MESSAGES").glob("*.po"))
 
 
 def read_catalogue(path: Path) -> Catalog:

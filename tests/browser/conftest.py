@@ -21,7 +21,8 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright
 from tests.browser.delaying_proxy import DelayingProxy
 
 ROOT = Path(__file__).parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The shell is the same engine without windows: a page takes it half the processor time.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -127,7 +128,7 @@ def launch(playwright: Playwright) -> Browser:
         return playwright.chromium.launch(executable_path=system, args=FLAGS)
     except Error as error:
         reason = (
-            "no browser for the tests: install chromium (Debian: apt-get install chromium) or run "
+            "no browser for the tests: install one (Debian: apt-get install chromium-headless-shell) or run "
             f"`playwright install chromium`. {str(error).splitlines()[0]}"
         )
         if os.environ.get("CI") == "true":
@@ -247,6 +248,7 @@ def settle(page: Page) -> None:
     """Wait until the app has run to its end and drawn what it gave."""
     app = page.locator("[data-testid=stApp][data-test-connection-state=CONNECTED]")
     app.wait_for()
+    page.get_by_test_id("stElementContainer").first.wait_for(state="attached")  # the first run has begun to draw
     page.wait_for_timeout(150)  # a change made just now has first to start a run,
     page.evaluate(_ROUND_TRIP)  # and on a busy machine the server takes longer to hear of it
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()

@@ -18,7 +18,8 @@ INJECTED = (
     "img[src=x], img[src*='outside.example'], link[href*='outside.example'], base, "
     "iframe, svg[onload], a[href^='javascript:'], [onerror], [onload]"
 )
-JOINED = [" ".join(TEXTS[first : first + 4]).replace("\n", " ").replace("\r", " ") for first in range(0, len(TEXTS), 4)]
+# As many at a time as the small world's context holds with room to spare.
+JOINED = [" ".join(TEXTS[first : first + 9]).replace("\n", " ").replace("\r", " ") for first in range(0, len(TEXTS), 9)]
 PROMPTS = [*JOINED, "W" * 300, "字" * 300]
 LONG_LINE = 1_000_000
 

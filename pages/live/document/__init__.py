@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pages.common.text import _, language
 from pages.live.part import part
+from pages.locale.languages import LANGUAGES
 
-_LANGUAGES = {"en": "en", "zh": "zh-CN"}
 _HTML = '<div class="said" role="status"></div>'
 
 
@@ -14,7 +14,7 @@ def document() -> None:
     part("document", _HTML)(
         key="explorer_document",
         data={
-            "language": _LANGUAGES[language()],
+            "language": LANGUAGES[language()].tag,
             "replaced": _("Half a character (a lone surrogate) is no text and was replaced by \ufffd."),
         },
         height="content",

@@ -9,7 +9,7 @@ from lmcore import LanguageModel
 from lmcore.analysis.embedding.similarity import MEASURES, Measure, combine, cosine, likeness
 from lmcore.tokenizer.token_search import pieces, single_token
 from pages.common import link, page, widgets
-from pages.common.text import _, language, markdown_literal
+from pages.common.text import _, in_language, markdown_literal
 from pages.figures.embedding import table as figures
 from pages.stages.embedding.common import compare, label_of, labels_of, token_picker, trained_table
 
@@ -38,15 +38,16 @@ for token, score in zip(found.ids.tolist(), found.scores.tolist()):
 def show(lm: LanguageModel) -> None:
     """Draw the view."""
     controls, picture = page.workbench()
+    own = in_language({name: name for name in EXAMPLES})
     with controls:
         example = widgets.select(
             "table.analogy",
             _("Example"),
             [*EXAMPLES, "free"],
-            language(),
+            own,
             format_func=lambda name: _("free choice") if name == "free" else _title(EXAMPLES[name]),
         )
-        first = EXAMPLES[language()]
+        first = EXAMPLES[own]
         if example == "free":
             a = token_picker("table.a", _("start from"), lm, first[:1])
             b = token_picker("table.b", _("subtract"), lm, first[1:2])

@@ -14,7 +14,7 @@ from lmcore.analysis.embedding.similarity import RowComparison, row_lengths, spr
 from lmcore.tokenizer.token_search import find_tokens, pieces, single_token
 from pages.common import link, widgets
 from pages.common.shared import shared
-from pages.common.text import _, language, visible
+from pages.common.text import _, in_language, visible
 from pages.figures.labels import vocabulary_label
 
 DEFAULT_WORDS = {"en": ("cat",), "zh": ("猫", "cat")}  # the first of them that is a token of the model's
@@ -74,7 +74,7 @@ def compare(lm: LanguageModel, vector: Tensor, table: Tensor | None = None) -> R
 
 def default_token(lm: LanguageModel, words: Sequence[str] | None = None) -> int:
     """Return the first of some words that is one token of this model, else the first piece of the first word."""
-    words = words or DEFAULT_WORDS[language()]
+    words = words or in_language(DEFAULT_WORDS)
     whole = (single_token(lm.tokenizer, word) for word in words)
     return next((token for token in whole if token is not None), pieces(lm.tokenizer, words[0])[0])
 

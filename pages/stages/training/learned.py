@@ -10,7 +10,7 @@ from lmcore.analysis.embedding.similarity import neighbours
 from lmcore.tokenizer.writing import SCRIPTS, script_of
 from lmcore.training.background import Progress
 from pages.common import page
-from pages.common.text import _, language, visible
+from pages.common.text import _, in_language, visible
 from pages.figures.training import live as figures
 from pages.stages.training.run import TrainingRun
 
@@ -32,7 +32,7 @@ def show(run: TrainingRun, progress: Progress) -> None:
     with picture:
         _map(run, index, at)
     with near:
-        first = run.tokenizer.encode(_FOLLOWED[language()]).ids[0]
+        first = run.tokenizer.encode(in_language(_FOLLOWED)).ids[0]
         token = st.selectbox(
             _("Neighbours of"),
             run.shown,

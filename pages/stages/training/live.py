@@ -9,7 +9,7 @@ from lmcore.config import ModelConfig, PositionEncodingName
 from lmcore.training.texts import MAX_CHARACTERS
 from lmcore.training.trial import TrialSettings
 from pages.common import link, page, widgets
-from pages.common.text import _, language
+from pages.common.text import _, in_language
 from pages.stages.position.common import encoding_titles
 from pages.stages.training import watch
 from pages.stages.training.example_texts import EXAMPLE_PROBES, EXAMPLE_TEXTS
@@ -88,7 +88,7 @@ def _choose_text() -> Reading:
     if source == "world":
         return Reading()
     if len(st.session_state.get(_TEXT) or "") <= _MAX_IN_ADDRESS:
-        link.remember(_TEXT, EXAMPLE_TEXTS[language()])
+        link.remember(_TEXT, in_language(EXAMPLE_TEXTS))
     own = st.text_area(
         _("Text"),
         key=_TEXT,
@@ -104,7 +104,7 @@ def _choose_text() -> Reading:
         "characters",
         format_func={"characters": _("characters"), "bpe": _("built-in BPE")}.__getitem__,
     )
-    probe = widgets.text("training.probe", _("Prompt to follow"), EXAMPLE_PROBES[language()], max_chars=40)
+    probe = widgets.text("training.probe", _("Prompt to follow"), in_language(EXAMPLE_PROBES), max_chars=40)
     return Reading(own or "", units == "characters", probe)
 
 

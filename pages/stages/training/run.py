@@ -18,6 +18,7 @@ from lmcore.tokenizer import Tokenizer
 from lmcore.training.background import BackgroundTraining
 from lmcore.training.texts import OwnText, SmallWorldText, character_tokenizer
 from lmcore.training.trial import Trial, TrialSettings, grammar_loss
+from pages.locale.languages import ENGLISH
 
 PROBES = {"zh": "今天天气", "en": "The weather today is"}
 MEASURE_EVERY = 20  # steps
@@ -72,7 +73,7 @@ class TrainingRun:
 
     def probe(self, language: str) -> int:
         """Return which of the probes is followed in a language."""
-        return list(PROBES).index(language) if self.reading.own is None else 0
+        return list(PROBES).index(language if language in PROBES else ENGLISH) if self.reading.own is None else 0
 
     def map_at(self, index: int) -> Tensor:
         """Return the map of a measurement: two principal components, turned towards the map before it."""
