@@ -50,11 +50,11 @@ def main() -> None:
     st.set_page_config(page_title=f"{page.title.lstrip('0123456789 ')} · {name}", menu_items={"About": name})
     with st.container(key="prompt-bar"):
         bar.prompt_bar()
-    bar.notes()
     above = class_panel if class_panel.attends() else panel
     waits = above.show(page.url_path.replace("home", "") or "overview")
     presenter.controls(listed, page, shared)
     if not waits:
+        bar.notes()
         page.run()
     link.publish()
 

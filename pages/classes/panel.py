@@ -172,7 +172,7 @@ def _show_step(place: Place, lesson: Lesson) -> bool:
     step, question = lesson.steps[place.index], place.question
     st.progress((place.index + 1) / len(lesson.steps), panel.position(lesson, place.index))
     said, asked = st.columns(2, gap="medium")
-    said.markdown(step.say.in_language(language()))
+    panel.say(step, said)
     with asked:
         classroom(place.room.code, _seat(place))
     if question is not None and place.shown:

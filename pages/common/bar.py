@@ -137,7 +137,7 @@ def notes() -> None:
             ).format(name=lm.name, token=f"`{added}`")
         )
     if _is_outside(lm, encoding.ids):
-        st.caption(
+        st.container(key="note-outside").caption(
             _(
                 "{name} learned only the texts of the small world. This text is not one of them, so what the model "
                 "predicts here means little."

@@ -1,7 +1,8 @@
-"""The lesson that a teacher is writing: its tables, as a file has them, in the session."""
+"""The lesson that a teacher is writing: its tables, as a file has them, in the session, and in the browser's tab."""
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
 from typing import Any
 
@@ -9,8 +10,15 @@ import streamlit as st
 
 from pages.common import link, stages
 from pages.common.text import _, ngettext
+from pages.lessons.lesson import Lesson
+from pages.lessons.reading import lesson_of
+from pages.lessons.toml import as_toml
+from pages.live.kept_text import kept_text
 
-_DRAFT, _VERSION = "lessons.draft", "lessons.draft.version"
+NAME = "draft"
+"""What the draft is called in the address of its writer, who goes through it as a student."""
+
+_DRAFT, _VERSION, _BEGUN = "lessons.draft", "lessons.draft.version", "lessons.draft.begun"
 _OTHERS = {"lang", "present", "lesson", "lesson.step", "class", "class.at"}  # in an address, and no page's own
 MOST_STEPS = 60
 MOST_BYTES = 200_000
@@ -19,6 +27,15 @@ MOST_BYTES = 200_000
 def draft() -> dict[str, Any]:
     """Return the tables; they are changed in place."""
     return st.session_state.setdefault(_DRAFT, {"title": "", "steps": []})
+
+
+def as_lesson() -> Lesson:
+    """Return the draft as a lesson; whether it can be followed is not checked yet.
+
+    Raises:
+        LessonError: with a sentence for each step that cannot be used.
+    """
+    return lesson_of(NAME, draft())
 
 
 def version() -> int:
@@ -59,6 +76,24 @@ def opened(content: bytes) -> dict[str, Any]:
     return tables
 
 
+def keep(key: str) -> None:
+    """Let the tab keep the draft, after it may have changed; a session that has none takes what the tab has.
+
+    Args:
+        key: of the part that does so, one for each place.
+    """
+    begun = st.session_state.get(_BEGUN, False) or bool(draft()["steps"])
+    st.session_state[_BEGUN] = begun
+    kept_text(key, "lesson-draft", as_toml(draft()), restores=not begun, on_kept=_restore)
+
+
+def _restore(kept: str) -> None:
+    steps = draft()["steps"]
+    with contextlib.suppress(ValueError):  # a tab has what its user put there
+        tables = opened(kept.encode("utf-8", "replace"))
+        replace({**tables, "steps": [*tables["steps"], *steps][:MOST_STEPS]})
+
+
 def page_as_step() -> dict[str, Any]:
     """Return the page that the reader is on, as it is now, as a step.
 
@@ -79,6 +114,7 @@ def show_add() -> None:
         else:
             steps.append(page_as_step())
             renew()
+    keep("lessons.keep.added")
     if steps:
         told = ngettext("Your lesson has {n} step.", "Your lesson has {n} steps.", len(steps)).format(n=len(steps))
         st.caption(told + " " + _("Write it on the page *Lessons*, under *For the teacher*."))

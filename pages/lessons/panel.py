@@ -7,22 +7,25 @@ reader moves them. A first answer that is wrong shows the page and lets the read
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import link, stages
 from pages.common.escape import visible
 from pages.common.text import _, in_bits, in_nats, language, markdown_literal
 from pages.figures.theme import fmt_count, fmt_logit, fmt_probability
+from pages.lessons import draft
 from pages.lessons.lesson import Choice, Lesson, Question, Step
 from pages.lessons.measures import Answer, Kind
 from pages.lessons.misconceptions import misconceptions
-from pages.lessons.reading import LessonError, file_of, read
 from pages.lessons.record import GAVE_UP, Record, record
-from pages.lessons.shelf import Shelved, find, measured
+from pages.lessons.shelf import Shelved, find, measured, unchecked
 
 NAME, STEP, SHOWN = "lesson", "lesson.step", "lessons.record"
+WRITING = {"lessons.teacher": "1", "lessons.view": "write"}  # of the address where a lesson is written
 _CHOSEN = "lesson.chosen"  # (lesson, step) -> the choice marked and not yet given
 _FORMATS: dict[Kind, Callable[[Any], str]] = {
     "share": fmt_probability,
@@ -42,8 +45,10 @@ def go(lesson: Lesson, index: int) -> NoReturn:
 
 
 def leave(lesson: Lesson, *, finished: bool = False) -> NoReturn:
-    """Go to the list of lessons, at the end with what was answered."""
+    """Go to the list of lessons, at the end with what was answered; from a draft back to where it is written."""
     st.session_state.update({NAME: None, STEP: None})
+    if lesson.name == draft.NAME:
+        link.go(stages.script("lessons"), WRITING)
     link.go(stages.script("lessons"), {SHOWN: lesson.name} if finished else {})
 
 
@@ -59,12 +64,8 @@ def begin() -> None:
         return
     if NAME in state and (query[NAME], query.get(STEP, "1")) != (state[NAME], str(state.get(STEP))):
         link.take_address()  # the browser's Back or Forward
-    if NAME in state or (path := file_of(query[NAME])) is None:
-        return
-    try:
-        lesson = read(path)
-    except LessonError:
-        return  # `show` says so
+    if NAME in state or (lesson := unchecked(query[NAME])) is None:
+        return  # where one cannot be read, `show` says so
     text = query.get(STEP, "1")
     index = _index(lesson, int(text)) if text.isdecimal() else 0
     step, kept = lesson.steps[index], record(lesson)
@@ -185,7 +186,7 @@ def _show_step(lesson: Lesson, index: int) -> bool:
     question, tried = step.question, kept.tries.get(index, ())
     st.progress((index + 1) / len(lesson.steps), position(lesson, index))
     said, asked = (st.container(), None) if question is None else st.columns(2, gap="medium")
-    said.markdown(step.say.in_language(language()))
+    say(step, said)
     asks = False
     chosen = None
     if question is not None and asked is not None:
@@ -252,24 +253,37 @@ def _ask(question: Question, tried: tuple[int, ...], key: tuple[str, int]) -> in
 
 def _show_choices(step: Step, question: Question, tried: tuple[int, ...]) -> None:
     code = language()
-    lines = [f"**{question.text.in_language(code)}**"]
-    for index, choice in enumerate(question.choices):
-        mark = "✓" if is_right(step, question, index) else "✗" if index in tried else "·"
-        yours = {0: _("(your answer)"), 1: _("(your second answer)")}
-        said = yours[tried.index(index)] if index in tried else ""
-        lines.append(f"{mark} {choice.text.in_language(code)} {said}".rstrip())
-    st.markdown("  \n".join(lines))
+    yours = {0: _("(your answer)"), 1: _("(your second answer)")}
+    with st.container(key="lesson-choices"):
+        st.markdown(f"**{question.text.in_language(code)}**")
+        for index, choice in enumerate(question.choices):
+            right = is_right(step, question, index)
+            mark = "✓" if right else "✗" if index in tried else "·"
+            said = yours[tried.index(index)] if index in tried else ""
+            with nullcontext() if right or said else st.container(key=f"lesson-other-{index}"):
+                st.markdown(f"{mark} {choice.text.in_language(code)} {said}".rstrip())
+
+
+def say(step: Step, place: DeltaGenerator) -> None:
+    """Show what a step says first; on a phone it gives way to the answer."""
+    place.container(key="lesson-say").markdown(step.say.in_language(language()))
+
+
+def found(step: Step, question: Question) -> str:
+    """Return a sentence with what is measured for a question, in Markdown."""
+    answer = told(question, measured(step, question.measure))
+    if question.beside is None:
+        return _("Measured just now: **{answer}**.").format(answer=answer)
+    beside = _FORMATS[question.beside.kind](measured(step, question.beside))
+    return _("Measured just now: **{answer}**; for comparison: {beside}.").format(answer=answer, beside=beside)
 
 
 def show_answer(step: Step, question: Question, *, right: bool) -> None:
     """Show what was measured and why it is so, in green where the reader was right."""
-    found = told(question, measured(step, question.measure))
-    sentence = _("Measured just now: **{answer}**.").format(answer=found)
-    if question.beside is not None:
-        beside = _FORMATS[question.beside.kind](measured(step, question.beside))
-        sentence = _("Measured just now: **{answer}**; for comparison: {beside}.").format(answer=found, beside=beside)
+    sentence = found(step, question)
     explained = "" if step.explain is None else " " + step.explain.in_language(language())
-    (st.success if right else st.info)(sentence + explained)
+    with st.container(key="lesson-told"):
+        (st.success if right else st.info)(sentence + explained)
 
 
 def _show_buttons(lesson: Lesson, index: int) -> None:
@@ -282,5 +296,6 @@ def _show_buttons(lesson: Lesson, index: int) -> None:
         go(lesson, index + 1)
     if st.button(_("Set up again"), key="lesson.again", help=_("Show the page as this step set it up.")):
         go(lesson, index)
-    if st.button(_("Leave the lesson"), key="lesson.leave", type="tertiary"):
+    out = _("Back to writing") if lesson.name == draft.NAME else _("Leave the lesson")
+    if st.button(out, key="lesson.leave", type="tertiary"):
         leave(lesson)

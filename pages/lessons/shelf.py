@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from lmcore import LanguageModel
 from lmcore.loading import model_name
 from pages.common import session
 from pages.common.shared import shared
 from pages.common.text import _, language
-from pages.lessons import checking
+from pages.lessons import checking, draft
 from pages.lessons.lesson import Lesson, Step
 from pages.lessons.measures import Answer, Measure, NotMeasurable
-from pages.lessons.reading import LessonError, files, read
+from pages.lessons.reading import LessonError, file_of, files, read
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,38 @@ class Shelved:
 
 def shelf() -> Iterator[Shelved]:
     """Give every lesson of the server."""
-    yield from map(_shelved, files())
+    for path in files():
+        try:
+            yield _checked(read(path))
+        except LessonError as error:
+            yield Shelved(path.stem, None, error.problems)
 
 
 def find(name: str) -> Shelved | None:
-    """Return a lesson by name, None when there is no file of it."""
-    return next((_shelved(path) for path in files() if path.stem == name), None)
+    """Return a lesson by name, None when there is no file of it. The reader's own draft is one too, for the reader."""
+    if (read_it := _reader(name)) is None:
+        return None
+    try:
+        return _checked(read_it())
+    except LessonError as error:
+        return Shelved(name, None, error.problems)
+
+
+def unchecked(name: str) -> Lesson | None:
+    """Return a lesson by name as it was read; None when there is none, or when it cannot be read."""
+    if (read_it := _reader(name)) is None:
+        return None
+    try:
+        return read_it()
+    except LessonError:
+        return None
+
+
+def _reader(name: str) -> Callable[[], Lesson] | None:
+    if name == draft.NAME and draft.draft()["steps"]:
+        return draft.as_lesson
+    path = file_of(name)
+    return None if path is None else lambda: read(path)
 
 
 def measured(step: Step, measure: Measure) -> Answer:
@@ -53,18 +78,14 @@ def _value(model: str, prompt: str, what: str, _lm: LanguageModel, _measure: Mea
         return _measure.value(_lm, prompt, _model)
 
 
-def _shelved(path: Path) -> Shelved:
-    try:
-        lesson = read(path)
-    except LessonError as error:
-        return Shelved(path.stem, None, error.problems)
+def _checked(lesson: Lesson) -> Shelved:
     _load_models(lesson)
     found = _problems(repr(lesson), language(), lesson)
     if found:
         _problems.clear(
             repr(lesson), language(), lesson
         )  # what was wrong may be mended elsewhere, such as a model that was missing
-    return Shelved(path.stem, None if found else lesson, tuple(found))
+    return Shelved(lesson.name, None if found else lesson, tuple(found))
 
 
 def problems(lesson: Lesson) -> list[str]:

@@ -8,6 +8,7 @@ import re
 
 from playwright.sync_api import Browser, Page, expect
 
+from tests.bench.first_screen import measured
 from tests.browser.conftest import Server, settle
 
 PHONE = {"width": 390, "height": 844}
@@ -47,6 +48,8 @@ def test_a_teacher_and_two_students(browser: Browser, server: Server) -> None:
     for page in (teacher, *students):
         expect(page.get_by_text("Measured just now: 10.")).to_be_visible()
         expect(page.get_by_role("heading", name="Tokenization")).to_be_visible()
+        picture = measured(page).picture
+        assert picture is not None and picture[0] < page.viewport_size["height"] - 60, picture  # on the first screen
     settle(teacher)
     teacher.get_by_role("button", name="Class", exact=True).click()
     for _try in range(3):  # a run that ends meanwhile takes the file away

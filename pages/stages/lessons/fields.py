@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pages.common import session
-from pages.common.text import _
+from pages.common.text import _, language
 from pages.lessons.lesson import COMPARED
 from pages.lessons.measures import KINDS, MEASURES
 from pages.lessons.misconceptions import misconceptions
@@ -123,8 +123,13 @@ def choice(given: Mapping[str, Any], key: str, name: str | None, *, compared: bo
             found["when"] = chosen
     names = [_NONE, *misconceptions()]
     believed = given.get("misconception", _NONE)
+    told = {_NONE: _NONE} | {each: misconceptions()[each].belief.in_language(language()) for each in names[1:]}
     taken = belief.selectbox(
-        _("misconception"), names, names.index(believed) if believed in names else 0, key=f"{key}.misconception"
+        _("misconception"),
+        names,
+        names.index(believed) if believed in names else 0,
+        format_func=told.__getitem__,
+        key=f"{key}.misconception",
     )
     return found if taken == _NONE else found | {"misconception": taken}
 

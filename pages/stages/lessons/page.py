@@ -68,10 +68,8 @@ else:
             help=_("Start a class, print pages with the answers, write a lesson, see what is wrong with one."),
         )
         classes.show_field()
-    for each in shelf():
-        _show(each, teaches)
-    if teaches:
-        st.subheader(_("Write your own"), anchor=False)
+    views = {"list": _("All lessons"), "write": _("Write your own")}
+    if teaches and widgets.views("lessons.view", views, 2) == "write":
         writing.show()
         st.caption(
             _(
@@ -80,3 +78,6 @@ else:
                 "terminal what is wrong with one."
             ).format(variable=FOLDER_VARIABLE)
         )
+    else:
+        for each in shelf():
+            _show(each, teaches)

@@ -8,11 +8,11 @@ import streamlit as st
 
 from pages.common import link, page
 from pages.common.text import _, language, ngettext
-from pages.lessons.lesson import Lesson, Question
+from pages.lessons.lesson import Lesson, Question, Step
 from pages.lessons.misconceptions import misconceptions
-from pages.lessons.panel import is_right, told
+from pages.lessons.panel import found, is_right
 from pages.lessons.reading import MAX_CHOICES
-from pages.lessons.shelf import find, measured
+from pages.lessons.shelf import find
 
 _SHEET, _OF = "lessons.sheet", "lessons.of"
 _LETTERS = ascii_uppercase[:MAX_CHOICES]
@@ -62,25 +62,29 @@ def _guide(lesson: Lesson) -> None:
                 st.markdown(_("**Purpose.** {text}").format(text=step.question.purpose.in_language(code)))
             st.markdown(f"**{step.question.text.in_language(code)}**")
             st.markdown(_choices(step.question, with_beliefs=True))
+            st.markdown(_right(step, step.question))
         if step.ask is not None:
             st.markdown(_("**Ask.** {text}").format(text=step.ask.in_language(code)))
         if step.explain is not None:
             st.markdown(_("**Explain.** {text}").format(text=step.explain.in_language(code)))
     believed = {choice.misconception for question in lesson.questions.values() for choice in question.choices}
-    found = [each for name, each in misconceptions().items() if name in believed]
-    if found:
+    listed = [each for name, each in misconceptions().items() if name in believed]
+    if listed:
         st.markdown("#### " + _("What students may believe, and how to answer"))
         st.markdown(
-            "\n".join(f"- **{each.belief.in_language(code)}** {each.answer.in_language(code)}" for each in found)
+            "\n".join(f"- **{each.belief.in_language(code)}** {each.answer.in_language(code)}" for each in listed)
         )
 
 
 def _worksheet(lesson: Lesson) -> None:
     st.markdown(_("Name: ____________________ Date: ____________"))
-    for n, question in enumerate(lesson.questions.values(), 1):
-        st.markdown(f"**{n}.** {question.text.in_language(language())}")
-        st.markdown(_choices(question))
-        st.markdown(_("Why? ______________________________________________"))
+    code = language()
+    for n, (index, question) in enumerate(lesson.questions.items(), 1):
+        with st.container(key=f"sheet-question-{n}"):
+            said = f"{lesson.steps[index].say.in_language(code)}  \n" if lesson.feedback else ""
+            st.markdown(f"**{n}.** {said}**{question.text.in_language(code)}**")
+            st.markdown(_choices(question))
+            st.markdown(_("Why? ______________________________________________"))
 
 
 def _key(lesson: Lesson) -> None:
@@ -88,16 +92,13 @@ def _key(lesson: Lesson) -> None:
     st.caption(_("Computed just now from the models of this server."))
     for n, (index, question) in enumerate(lesson.questions.items(), 1):
         step = lesson.steps[index]
-        answer = told(question, measured(step, question.measure))
-        right = next(at for at in range(len(question.choices)) if is_right(step, question, at))
-        line = _("**{n}. {letter}** {choice}. Measured: {answer}.").format(
-            n=n,
-            letter=_LETTERS[right],
-            choice=question.choices[right].text.in_language(code).rstrip(".。"),
-            answer=answer,
-        )
         explained = "" if step.explain is None else "  \n" + step.explain.in_language(code)
-        st.markdown(line + explained)
+        st.markdown(f"**{n}.** {_right(step, question)}{explained}")
+
+
+def _right(step: Step, question: Question) -> str:
+    right = next(at for at in range(len(question.choices)) if is_right(step, question, at))
+    return f"**{_LETTERS[right]}** {question.choices[right].text.in_language(language())}  \n{found(step, question)}"
 
 
 def _choices(question: Question, *, with_beliefs: bool = False) -> str:

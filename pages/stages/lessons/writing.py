@@ -8,19 +8,24 @@ import streamlit as st
 
 from pages.common import page, stages
 from pages.common.text import _, language, readable, visible
-from pages.lessons import draft, panel, shelf
+from pages.lessons import draft, panel, record, shelf
 from pages.lessons.lesson import Lesson
-from pages.lessons.reading import MAX_CHOICES, LessonError, lesson_of
+from pages.lessons.reading import MAX_CHOICES, LessonError
 from pages.lessons.toml import as_toml
 from pages.stages.lessons import fields
 
-_NAME = "my-lesson"
 _TRIED = "lessons.tried"  # (the draft as it was, what is wrong with it)
 _STEP = "lessons.write.step"
+_MOST_MINUTES = 600
 
 
 def show() -> None:
     """Show the lesson that is being written."""
+    _show_draft()
+    draft.keep("lessons.keep.written")
+
+
+def _show_draft() -> None:
     st.markdown(
         _(
             "On any page, *Share* in the sidebar has *Add this page as a step of a lesson*: it takes the page as it is "
@@ -35,6 +40,7 @@ def show() -> None:
         _text(tables, "title", _("Title"), f"{key}.title")
     with about:
         _text(tables, "about", _("What it is about"), f"{key}.about")
+    _text(tables, "aim", _("For the guide: what students can do afterwards"), f"{key}.aim")
     steps = tables["steps"]
     if not steps:
         st.info(_("The lesson has no step yet."))
@@ -83,9 +89,18 @@ def _show_step(steps: list[dict[str, Any]], index: int, key: str) -> None:
         _put(step, "beside", beside)
         _show_choices(step, key, measure.get("name"), compared=bool(beside))
         _text(step, "explain", _("Explanation, shown with the answer"), f"{key}.explain", long=True)
+        _text(step, "purpose", _("For the guide: what the question is for"), f"{key}.purpose")
     else:
         for name in ("measure", "beside", "choices", "purpose"):
             step.pop(name, None)
+    _text(step, "ask", _("For the guide: what to ask the class"), f"{key}.ask")
+    given = step.get("minutes")
+    known = given if isinstance(given, int) and given is not True and 0 < given <= _MOST_MINUTES else None
+    minutes = st.number_input(
+        _("For the guide: minutes"), 1, _MOST_MINUTES, known, step=1, key=f"{key}.minutes", width=200
+    )
+    if minutes is not None or known is not None:  # what a file had that is no number of minutes stays, to be told
+        _put(step, "minutes", minutes)
 
 
 def _show_state(steps: list[dict[str, Any]], index: int, key: str) -> None:
@@ -129,23 +144,27 @@ def _show_trying(tables: dict[str, Any]) -> None:
     written = as_toml(tables)
     with st.container(horizontal=True):
         tries = st.button(_("Try it"), type="primary", key="lessons.try")
-        page.download(_("Save the lesson"), f"{_NAME}.toml", lambda: written)
+        page.download(_("Save the lesson"), "my-lesson.toml", lambda: written)
     if tries:
-        st.session_state[_TRIED] = (written, _problems(tables))
+        st.session_state[_TRIED] = (written, _problems())
     before, problems = st.session_state.get(_TRIED, ("", []))
     if before == written and problems:
         st.error(_("The lesson cannot be followed like this:"))
         st.text("\n".join(f"• {readable(problem)}" for problem in problems))
     elif before == written:
         st.success(_("Nothing is wrong.") + " " + _("To use the lesson, put its file into the folder of lessons."))
-        _show_answers(lesson_of(_NAME, tables))
+        lesson = draft.as_lesson()
+        _show_answers(lesson)
+        if st.button(_("Go through it as a student"), icon=":material/school:", key="lessons.follow_draft"):
+            record.forget(lesson)
+            panel.go(lesson, 0)
     with st.expander(_("The file")):
         st.code(written, language="toml", wrap_lines=True)
 
 
-def _problems(tables: dict[str, Any]) -> list[str]:
+def _problems() -> list[str]:
     try:
-        return shelf.problems(lesson_of(_NAME, tables))
+        return shelf.problems(draft.as_lesson())
     except LessonError as error:
         return list(error.problems)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,18 +33,27 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     store.close()
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """Serve the websocket alone, as the app does."""
-    server = uvicorn.Server(uvicorn.Config(Starlette(routes=[line.route("")]), port=0, log_level="error"))
+@contextlib.contextmanager
+def served(port: int = 0) -> Iterator[int]:
+    """Serve the websocket alone, as the app does; give the port. In the end all connections are lost."""
+    config = uvicorn.Config(
+        Starlette(routes=[line.route("")]), port=port, log_level="error", timeout_graceful_shutdown=0
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
-        pass
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"ws://127.0.0.1:{port}/class"
+        assert thread.is_alive()
+        time.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()[1]
     server.should_exit = True
     thread.join()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served() as port:
+        yield f"ws://127.0.0.1:{port}/class"
 
 
 def heard(socket: ClientConnection, key: str) -> dict[str, Any]:
@@ -124,3 +136,56 @@ def test_who_has_no_place_is_told_why(address: str, store: Store) -> None:
     with pytest.raises(ConnectionClosed), connect(f"{address}/{code}") as silent:
         silent.send(b"\x00")
         silent.recv(timeout=10)
+
+
+def test_a_vote_outlives_a_lost_line_and_a_restart_and_is_seen_by_another_replica(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator, "guesses", Guesses())
+    other = Store(tmp_path / "classes.db")  # another replica's
+    code, secret = other.start(LESSON)
+    other.go(code, secret, step=0)
+    mine, theirs = new_secret(), other.join(code, new_secret())
+    vote = {"vote": 1, "lesson": LESSON, "step": 0}
+
+    def started() -> Store:
+        store = Store(tmp_path / "classes.db")
+        monkeypatch.setattr(operator, "store", lambda: store)
+        monkeypatch.setattr(line, "_lines", line._Lines())
+        return store
+
+    @contextlib.contextmanager
+    def student(port: int) -> Iterator[ClientConnection]:
+        with connect(f"ws://127.0.0.1:{port}/class/{code}") as socket:
+            socket.send(json.dumps({"student": mine}))
+            heard(socket, "turn")
+            yield socket
+
+    store = started()
+    with contextlib.ExitStack() as lines, served() as port:
+        lost = lines.enter_context(student(port))
+        lost.send(json.dumps(vote))
+        assert heard(lost, "took")["took"] == 1
+        lost.socket.close()  # without a word, as when a phone goes out of reach
+        back = lines.enter_context(student(port))
+        back.send(json.dumps(vote | {"vote": 2}))
+        assert heard(back, "took")["took"] == 2
+        assert other.counts(code, LESSON, 0) == {2: 1}
+    with pytest.raises(ConnectionClosed):
+        back.recv(timeout=10)
+    store.close()
+    started()
+    with served(port), connect(f"ws://127.0.0.1:{port}/class/{code}") as teacher:
+        teacher.send(json.dumps({"teacher": secret}))
+        assert heard(teacher, "counts")["counts"] == {"2": 1}  # nothing is lost
+        with student(port) as again:
+            again.send(json.dumps(vote))
+            assert heard(again, "took")["took"] == 1
+            assert other.vote(code, theirs, LESSON, 0, 0)  # a vote that came to the other replica
+            while heard(teacher, "counts")["counts"] != {"0": 1, "1": 1}:
+                pass
+            other.reveal(code, secret)  # and so did the teacher's word
+            heard(again, "turn")
+            again.send(json.dumps(vote | {"vote": 0}))
+            assert heard(again, "took")["took"] is None
+    other.close()

@@ -176,9 +176,10 @@ def test_sheets_to_print_are_computed_when_they_are_shown() -> None:
         for sheet in ("worksheet", "key", "guide")
     )
     lm = lmcore.load("small-world")
-    drawn = f"Measured: {measures.drawn(lm, '今天天气', '不错', 100)}."
-    assert drawn in key and "**1. B**" in key
-    assert drawn not in worksheet and "A. 100 times" in worksheet
+    drawn = f"Measured just now: **{measures.drawn(lm, '今天天气', '不错', 100)}**; for comparison: 68.82 %."
+    assert drawn in key and "**1.** **B** About 70 times" in key and drawn in guide
+    assert "Measured" not in worksheet and "A. 100 times" in worksheet
+    assert "gives 不错 about 69 %" in worksheet  # what the question is about
     assert "**Purpose.** The model gives probabilities" in guide and "always picks the most probable" in guide
 
 

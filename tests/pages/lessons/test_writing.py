@@ -8,13 +8,15 @@ import tomllib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streamlit.util import calc_hash
 
 from pages.lessons import draft
 from pages.lessons.measures import MEASURES
+from pages.lessons.panel import WRITING
 from pages.lessons.reading import OWN, lesson_of
 from pages.lessons.toml import as_toml
 from pages.stages.lessons import fields
-from tests.pages.harness import open_page, told, well
+from tests.pages.harness import open_page, press, told, well
 
 # TOML has the characters of Unicode, without halves of pairs; a line's end as two characters is read as one.
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=20)
@@ -66,7 +68,7 @@ def test_every_measure_can_be_chosen() -> None:
 
 
 def test_a_lesson_is_written_tried_and_mended() -> None:
-    app = open_page("lessons", **{"lessons.teacher": "1"})
+    app = open_page("lessons", **WRITING)
     assert "The lesson has no step yet." in told(app)
     tables = app.session_state["lessons.draft"]
     tables["steps"].append({"page": "sampling", "state": {"prompt": "今天天气", "model": "small-world"}, "say": ""})
@@ -96,3 +98,14 @@ def test_a_lesson_is_written_tried_and_mended() -> None:
     step = app.session_state["lessons.draft"]["steps"][0]
     assert step["measure"] == {"name": "candidates", "top_k": 7}
     assert step["choices"] == [{"text": "seven", "when": 7}, {"text": "eight", "when": 8}]
+    app = press(app, "lessons.follow_draft")  # as a student
+    app._page_hash = calc_hash("sampling")
+    assert app.session_state["prompt"] == "今天天气" and not app.title  # the page waits for the answer
+    app.radio(key=f"lesson.choice.{draft.NAME}.0.0.en").set_value(0).run()
+    app = press(app, "lesson.answer")
+    assert "Measured just now: **7**." in told(app) and app.title[0].value == "Sampling"
+    app = press(app, "lesson.leave")
+    app._page_hash = calc_hash("lessons")
+    assert any(each.label == "Title" and each.value == "t" for each in app.text_input)  # back where it is written
+    other = open_page("sampling", lesson=draft.NAME)
+    assert f"There is no lesson named {draft.NAME}." in told(other)  # it is nobody else's
