@@ -103,7 +103,7 @@ def test_a_lesson_is_written_tried_and_mended() -> None:
     assert app.session_state["prompt"] == "今天天气" and not app.title  # the page waits for the answer
     app.radio(key=f"lesson.choice.{draft.NAME}.0.0.en").set_value(0).run()
     app = press(app, "lesson.answer")
-    assert "Measured just now: **7**." in told(app) and app.title[0].value == "Sampling"
+    assert app.success[0].value == "Measured just now: **7**." and app.title[0].value == "Sampling"
     app = press(app, "lesson.leave")
     app._page_hash = calc_hash("lessons")
     assert any(each.label == "Title" and each.value == "t" for each in app.text_input)  # back where it is written
