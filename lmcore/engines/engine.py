@@ -239,9 +239,12 @@ class Engine:
         self.client.close()
 
     def _tokenize(self, text: str) -> ServerTokens:
+        def together(some: Sequence[int]) -> str:
+            return submit(self._text_of(some)).result()
+
+        plain = str.__str__(text)  # which, unlike a text that a template wrote, equals what the tokens add up to
         if isinstance(text, ServedText) and text.ids is not None:
-            together = lambda some: submit(self._text_of(some)).result()  # noqa: E731
-            return server_tokens(text, text.ids, None, self.texts(text.ids), together)
+            return server_tokens(plain, text.ids, None, self.texts(text.ids), together)
         row = self.capabilities.tokenizer
         if row is None:
             raise EngineError("refused", f"{self.name}: it has no tokenizer that can be asked.")
@@ -254,7 +257,7 @@ class Engine:
         written = answer.get("token_strs")
         if not isinstance(written, list) or len(written) != len(ids):
             written = None
-        return server_tokens(text, ids, written, self.texts(ids), lambda some: submit(self._text_of(some)).result())
+        return server_tokens(plain, ids, written, self.texts(ids), together)
 
     async def _apart(self, drawn: list[DrawnToken]) -> list[DrawnToken]:
         """Give tokens that came in one event each its own text, where theirs make up the event's."""

@@ -392,7 +392,7 @@ def test_a_conversation_is_sent_as_the_server_reads_it(behaviour: Behaviour) -> 
     ids = chat.encode(lmcore.load("small-world"), said, template=behaviour.template).ids
     app = clean(open_page("tokenization", **address))
     assert tables(app)[-1]["id"].tolist() == ids and str(tuple(ids)) in printed(app)
-    assert "the server's own template" in told(app)
+    assert "the server's own template" in told(app) and "together are the original text" in told(app)
     for page in ("overview", "logits", "sampling", "generation"):
         behaviour.asked.clear()
         app = clean(open_page(page, **address))
