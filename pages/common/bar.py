@@ -37,10 +37,11 @@ DEFAULT_PROMPTS = {"en": "Anna likes Tom, but Tom likes", "zh": "今天天气很
 
 def language_switch() -> None:
     """Show the languages; the browser's own is chosen on a first visit."""
-    _remember_one_of("lang", tuple(LANGUAGES), browser_language())
+    now = _remember_one_of("lang", tuple(LANGUAGES), browser_language())
     st.segmented_control(
         "Language / 语言",
         list(LANGUAGES),
+        default=now,
         format_func=lambda code: LANGUAGES[code].title,
         key="lang",
         required=True,
@@ -54,7 +55,7 @@ def prompt_bar() -> None:
     _remember_prompt()
     known = session.available_models()
     names = _with_variant((*known, *engines.names()), known)
-    _remember_one_of("model", names, names[0], lambda text: str(model_name(text)))
+    now = _remember_one_of("model", names, names[0], lambda text: str(model_name(text)))
     text, models = st.columns([4, 1], vertical_alignment="center", wrap=False)
     with text:
         prompt_field(
@@ -73,6 +74,7 @@ def prompt_bar() -> None:
     models.selectbox(
         _("Model"),
         names,
+        names.index(now),
         format_func=lambda name: _title(name, known),
         key="model",
         label_visibility="collapsed",
@@ -185,7 +187,11 @@ def _say_rounding(ids: list[int]) -> None:
     st.caption(" ".join(said))
 
 
-def _remember_one_of(key: str, options: tuple[str, ...], default: str, parse: link.Parse = str) -> None:
+def _remember_one_of(key: str, options: tuple[str, ...], default: str, parse: link.Parse = str) -> str:
+    if st.session_state.get(key, default) is None:  # a browser left the widget without a choice
+        del st.session_state[key]  # the address still has it
     value = link.remember(key, default, parse)
     if value not in options:
         link.replace(key, default, value)
+        value = default
+    return value

@@ -65,6 +65,7 @@ def _show_link(address: str, more: Callable[[], None] | None) -> None:
         st.segmented_control(
             _("Pictures are saved as"),
             formats,
+            default=picture_format(),
             format_func=str.upper,
             required=True,
             key="pictures",

@@ -31,9 +31,10 @@ def choose() -> list[Line]:
         max_upload_size=1,
         key="several.file",
     )
-    st.session_state.setdefault(_PASTED, in_language(_EXAMPLES))
+    now = st.session_state.setdefault(_PASTED, in_language(_EXAMPLES))
     pasted = st.text_area(
         _("Or a list, one text per line"),
+        now,
         key=_PASTED,
         height=200,
         max_chars=200_000,

@@ -2,6 +2,9 @@
 
 Every widget here is called with the name of its value first. That name is its key, its name in the address, and the
 same on every page that shows it: "layer", "head" and "position" follow the reader from page to page.
+
+A widget's default is always the value that the session has. When runs follow each other quickly a browser can take a
+widget for gone and draw it anew; it then begins with the default, and tells the server so.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ def slider(
     A value out of range, from a link or because the range became smaller, is moved to the nearest end and said.
     With one possible value there is nothing to slide, and nothing is shown.
     """
-    _remember_number(key, low, high, default)
+    now = _remember_number(key, low, high, default)
     if low >= high:
         return low
     _keep_through_another_range(key, (low, high, step))
@@ -46,6 +49,7 @@ def slider(
         label,
         low,
         high,
+        now,
         step=step,
         format=format,
         key=link.widget_key(key),
@@ -70,11 +74,12 @@ def number(
     help: str | None = None,
 ) -> Number:
     """Show a field for a number from low to high and return its value, an int or a float as `default` is."""
-    _remember_number(key, low, high, default)
+    now = _remember_number(key, low, high, default)
     value = st.number_input(
         label,
         low,
         high,
+        now,
         step=step,
         key=link.widget_key(key),
         help=help,
@@ -100,10 +105,11 @@ def select(
 
     Without its label it takes one line less; screen readers have the label all the same.
     """
-    _remember_option(key, options, default)
+    now = _remember_option(key, options, default)
     value = st.selectbox(
         label,
         options,
+        options.index(now),
         format_func=format_func,
         key=link.widget_key(key),
         help=help,
@@ -130,10 +136,11 @@ def choice(
 
     Without its label it takes one line less; screen readers have the label all the same.
     """
-    _remember_option(key, options, default)
+    now = _remember_option(key, options, default)
     value = st.segmented_control(
         label,
         options,
+        default=now,
         format_func=format_func,
         key=key,
         help=help,
@@ -154,13 +161,13 @@ def views(key: str, titles: Mapping[str, str], first: int) -> str:
         first: how many are tabs; the others stand in a menu behind them, but for the one that is looked at.
     """
     names = list(titles)
-    _remember_option(key, names, names[0])
-    chosen = st.session_state[key]
+    chosen = _remember_option(key, names, names[0])
     tabs = [name for name in names if name in names[:first] or name == chosen]
     with st.container(key="views", horizontal=True, vertical_alignment="center", gap="small"):
         st.segmented_control(
             _("View"),
             tabs,
+            default=chosen,
             format_func=titles.__getitem__,
             key=link.widget_key(key),
             required=True,
@@ -189,8 +196,8 @@ def views(key: str, titles: Mapping[str, str], first: int) -> str:
 
 def toggle(key: str, label: str, default: bool = False, *, help: str | None = None) -> bool:
     """Show a switch and return whether it is on; the address has 1 or 0."""
-    link.remember(key, default, {"1": True, "0": False}.__getitem__)
-    value = st.toggle(label, key=key, help=help, persist_state="session")
+    now = link.remember(key, default, {"1": True, "0": False}.__getitem__)
+    value = st.toggle(label, now, key=key, help=help, persist_state="session")
     _say_replaced(key)
     return value
 
@@ -208,12 +215,13 @@ def text(
     value = link.remember(key, default)
     if len(value) > max_chars:
         link.replace(key, value[:max_chars], value[:20] + "…")
+        value = st.session_state[key]
     more: dict[str, Any] = {"max_chars": max_chars, "help": help, "persist_state": "session"}
     if height is None:
-        value = st.text_input(label, key=key, **more)
+        value = st.text_input(label, value, key=key, **more)
     else:
         value = st.text_area(
-            label, key=link.widget_key(key), height=height, on_change=link.take_over, args=(key,), **more
+            label, value, key=link.widget_key(key), height=height, on_change=link.take_over, args=(key,), **more
         )
     _say_replaced(key)
     return value
@@ -269,10 +277,11 @@ def token_picker(
     return last if position is None else position
 
 
-def _remember_number(key: str, low: Number, high: Number, default: Number) -> None:
+def _remember_number(key: str, low: Number, high: Number, default: Number) -> Number:
     value = link.remember(key, default, int if isinstance(default, int) else _finite)
     if not low <= value <= high:
         link.replace(key, min(max(value, low), high), value)
+    return type(default)(st.session_state[key])
 
 
 def _keep_through_another_range(key: str, limits: tuple[Number, Number, Number | None]) -> None:
@@ -287,13 +296,15 @@ def _keep_through_another_range(key: str, limits: tuple[Number, Number, Number |
     known[key] = limits
 
 
-def _remember_option(key: str, options: Sequence[T], default: T) -> None:
+def _remember_option(key: str, options: Sequence[T], default: T) -> T:
     by_text = {str(option): option for option in options}
     if st.session_state.get(key, default) is None:  # a run that was cut short left the widget without a value
         del st.session_state[key]  # the address still has it
     value = link.remember(key, default, by_text.__getitem__)
     if value not in options:
         link.replace(key, default, value)
+        value = default
+    return value
 
 
 def _finite(text: str) -> float:

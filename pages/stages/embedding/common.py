@@ -131,7 +131,7 @@ def steps_picker(lm: LanguageModel) -> tuple[int, dict[int, Tensor]]:
     chosen = link.remember("steps", steps[-1], int)
     if chosen not in tables:
         link.replace("steps", min(steps, key=lambda known: abs(known - chosen)), chosen)
-    st.select_slider(_("Training steps"), steps, key="steps", persist_state="session")
+    st.select_slider(_("Training steps"), steps, st.session_state["steps"], key="steps", persist_state="session")
     given = link.replaced("steps")
     if given is not None:
         st.text(_("There is no table after {given} steps. The nearest one is shown.").format(given=visible(given[:40])))

@@ -70,7 +70,8 @@ def _run(found: list[tuple[runs.Key, GenerationRun]]) -> GenerationRun:
     by_title = dict(zip(titles, (run for _key, run in found), strict=True))
     if st.session_state.get(_RUN) not in by_title:
         st.session_state[_RUN] = titles[0]
-    chosen = st.selectbox(_("Generation"), titles, key=_RUN, persist_state="session", on_change=_forget_place)
+    now = titles.index(st.session_state[_RUN])
+    chosen = st.selectbox(_("Generation"), titles, now, key=_RUN, persist_state="session", on_change=_forget_place)
     return by_title[chosen]
 
 
@@ -85,6 +86,7 @@ def _leaf(run: GenerationRun) -> Node:
     number = st.selectbox(
         _("Branch"),
         list(texts),
+        st.session_state[_LEAF],
         format_func=lambda number: f"{number + 1}: {visible(texts[number])[:80]}",
         key=_LEAF,
         persist_state="session",

@@ -212,9 +212,10 @@ def _set_variable(name: str, value: bool | str | None) -> None:
 
 
 def _answer() -> str:
-    link.remember(ANSWER, "")
+    now = link.remember(ANSWER, "")
     return st.text_input(
         _("The true answer"),
+        now,
         key=ANSWER,
         max_chars=MOST_ANSWER,
         persist_state="session",

@@ -90,6 +90,7 @@ def picker() -> dict[str, Vocabulary]:
     st.multiselect(
         _("Vocabularies, at most {n}").format(n=MOST),
         installed,
+        fitting,
         key=_KEY,
         format_func=title,
         max_selections=MOST,

@@ -91,6 +91,7 @@ def _choose_text() -> Reading:
         link.remember(_TEXT, in_language(EXAMPLE_TEXTS))
     own = st.text_area(
         _("Text"),
+        st.session_state.get(_TEXT) or "",
         key=_TEXT,
         height=180,
         max_chars=MAX_CHARACTERS,

@@ -1,0 +1,58 @@
+"""Widgets hold what the session holds, also in a browser that draws them anew."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.harness import go_to, key_of, open_page, well
+
+MOVED = {"layer": "3", "share": "0.5", "size": "7", "part": "mlp", "kind": "b", "view": "two", "on": "1", "word": "cat"}
+
+
+def every_widget() -> None:
+    """Be a page with a widget of each kind."""
+    from pages.common import link, widgets
+
+    link.begin()
+    widgets.slider("layer", "Layer", 0, 5, 0)
+    widgets.slider("share", "Share", 0.0, 1.0, 0.0)
+    widgets.number("size", "Size", 1, 9, 1)
+    widgets.select("part", "Part", ["attn", "mlp"], "attn")
+    widgets.choice("kind", "Kind", ["a", "b"], "a")
+    widgets.views("view", {"one": "One", "two": "Two"}, 2)
+    widgets.toggle("on", "On")
+    widgets.text("word", "Word")
+    link.publish()
+
+
+def defaults(app: AppTest) -> dict[str, object]:
+    """Return what each widget shows where a browser knows nothing else of it: by key, as the address has it."""
+    found: dict[str, object] = {}
+    for element in app.main:
+        proto = getattr(element, "proto", None)
+        if (key := key_of(getattr(proto, "id", ""))) and hasattr(proto, "default"):
+            given = proto.default
+            value = given if isinstance(given, (str, int, float)) else given[0]
+            options = getattr(proto, "options", ())
+            shown = options[int(value)] if options else value
+            found[key] = getattr(shown, "content", shown)
+    return found
+
+
+def test_a_widget_that_a_browser_draws_anew_has_the_sessions_value() -> None:
+    app = AppTest.from_function(every_widget)
+    for name, value in MOVED.items():
+        app.query_params[name] = value
+    first = defaults(well(app.run()))
+    again = defaults(well(app.run()))  # nothing was changed, so the server sets nothing
+    assert first == again
+    wanted = {"layer": 3, "share": 0.5, "size": 7, "part": "mlp", "kind": "b", "view": "Two", "on": True, "word": "cat"}
+    assert again == wanted
+
+
+def test_language_and_model_too() -> None:
+    app = go_to(open_page("about", lang="zh", model="small-world-alibi"), "logits")
+    known = {key_of(getattr(element.proto, "id", "")): element.proto for element in app.get("selectbox")}
+    assert known["model"].options[known["model"].default] == "small-world-alibi"
+    (lang,) = (each.proto for each in app.sidebar.get("button_group") if key_of(each.proto.id) == "lang")
+    assert lang.options[lang.default[0]].content == "简体中文"
