@@ -145,7 +145,8 @@ class ConvertedCopy:
             _writing.discard(threading.current_thread())
 
     def _remove_older(self, root: Path) -> None:
-        """Remove the copies of the same source as it was before it changed, and what was never finished."""
+        """Remove copies of the same source as it was before it changed and of files that are gone, and what was never
+        finished."""
         for unfinished in root.glob("unfinished-*"):
             with suppress(OSError):  # finished meanwhile
                 if time.time() - unfinished.stat().st_mtime > _ABANDONED_AFTER:
@@ -155,9 +156,10 @@ class ConvertedCopy:
                 facts = json.loads(facts_path.read_text(encoding="utf-8"))
             except (OSError, ValueError):
                 continue
-            if not isinstance(facts, dict):
+            if not isinstance(facts, dict) or not isinstance(source := facts.get("source"), list):
                 continue
-            if facts.get("source") == self._source and facts.get("dtype") == str(self._dtype):
+            is_older = source == self._source and facts.get("dtype") == str(self._dtype)
+            if is_older or not all(isinstance(path, str) and os.path.exists(path) for path in source):
                 shutil.rmtree(facts_path.parent, ignore_errors=True)
 
 

@@ -19,6 +19,7 @@ from pages.live.overview import overview
 from pages.live.sampling_lab.engines import table as engine_table
 from pages.stages.generation import runs
 from pages.stages.overview import told
+from pages.stages.overview.lines import lines
 from pages.stages.sampling import knobs
 
 KEY = "overview"
@@ -86,6 +87,7 @@ def show() -> None:
         stamp=stamp,
         on_act=_act,
     )
+    page.snippet(lines(lm, run, ids, chosen.position))
 
 
 def _remember_seed() -> int:
@@ -280,23 +282,3 @@ def _open(act: Mapping[str, Any]) -> None:
 
 _ELSEWHERE = {"draw", "back", "restart", "choose", "take"}  # after these another token comes next
 _ACTS = {"draw": _draw, "back": _back, "restart": _restart, "choose": _choose, "take": _take, "open": _open}
-
-
-def snippet() -> str:
-    """Return the lines that follow the same way."""
-    lm = session.language_model()
-    seed = st.session_state.get("seed", 0)
-    given = ", ".join(f"{name}={value!r}" for name, value in knobs.given(knobs.settings(lm.config.vocab_size)).items())
-    return f"""
-import lmcore
-from lmcore.analysis import logit_lens
-lm = lmcore.load({lm.name!r})
-ids = lm.tokenizer.encode({session.prompt()!r}).ids
-trace = lmcore.Trace()
-logits = lm(ids, trace=trace)[-1]                        # [{lm.config.vocab_size}]
-trace["token_embedding"]                                 # [{{len(ids)}}, {lm.config.d_model}]
-trace["blocks.0.attn.pattern"][:, -1]                    # [head, key]: where the last token looks
-[int(step.top_ids[-1]) for step in logit_lens(lm.model, trace, 0, within_blocks=False)]
-result = lmcore.reshape(logits, lmcore.SamplingSettings({given}))
-lmcore.draw(result, lmcore.new_generator({seed}))
-""".replace("{len(ids)}", str(len(session.encoding().ids)))

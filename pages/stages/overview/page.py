@@ -26,8 +26,6 @@ page.header(
     _("From a text to its next token, and back to the start."),
 )
 link.fragment(show)
-if engines.chosen() is None:
-    page.snippet(local.snippet())
 page.try_next(
     page.Suggestion(
         _("Swap who likes whom: what changes, and from which block on?"), "overview", {"prompt": "小红喜欢小明"}

@@ -97,15 +97,15 @@ for token_id, p in zip(best.ids.tolist(), best.values.tolist()):
 def call_of(settings: SamplingSettings) -> str:
     """Return Python that gives the settings."""
     if settings.engine in PRESETS:
-        return f"lmcore.preset({settings.engine!r}, {_overrides(settings)})"
+        return f"lmcore.preset({', '.join([repr(settings.engine), *_overrides(settings)])})"
     return f"lmcore.SamplingSettings({', '.join(f'{n}={v!r}' for n, v in knobs.given(settings).items())})"
 
 
-def _overrides(settings: SamplingSettings) -> str:
+def _overrides(settings: SamplingSettings) -> list[str]:
     """Return the arguments of a preset: what is set, and None for each default of the engine that is off here."""
     given = knobs.given(settings)
     given.pop("rules", None)
     if settings.order == PRESETS[settings.engine].order:
         given.pop("order", None)
     defaults = {n: None for n in PRESETS[settings.engine].defaults if n not in given and not n.endswith("last_n")}
-    return ", ".join(f"{name}={value!r}" for name, value in {**given, **defaults}.items())
+    return [f"{name}={value!r}" for name, value in {**given, **defaults}.items()]

@@ -103,6 +103,14 @@ def test_a_copy_of_what_the_file_was_before_is_not_used(source, cache):
     assert json.loads((folder / "model.json").read_text())["config"]["qk_norm"] is False
 
 
+def test_a_copy_of_a_file_that_is_gone_goes_when_another_is_written(source, cache, tmp_path):
+    load(source)
+    (before,) = cache.iterdir()
+    source.rename(tmp_path / "elsewhere.gguf")
+    load(tmp_path / "elsewhere.gguf")
+    assert not before.exists() and len(list(cache.iterdir())) == 1
+
+
 def test_what_a_killed_conversion_left_is_removed_a_day_later(source, cache):
     for name, age in (("unfinished-old", 2 * 86_400), ("unfinished-new", 60)):
         (cache / name).mkdir(parents=True)

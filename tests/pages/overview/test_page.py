@@ -11,6 +11,7 @@ import lmcore
 from lmcore.analysis.logits.lens import logit_lens
 from lmcore.generation import generate
 from pages.stages.overview.told import ROWS, window
+from tests.pages.harness import snippet
 from tests.pages.overview.page import array, logits, open_overview, told
 
 PROMPT = "The weather today is"
@@ -77,6 +78,23 @@ def test_a_link_opens_with_the_tokens_drawn_and_with_the_candidate_followed() ->
     lens = list(logit_lens(lm.model, trace, 5, slice(-1, None), within_blocks=False))
     assert np.allclose(shown["way"]["candidate"]["probs"], [layer.target_probs.item() for layer in lens], rtol=1e-3)
     assert shown["way"]["candidate"]["ranks"] == [layer.target_ranks.item() for layer in lens]
+
+
+@pytest.mark.parametrize("position", ["", "2", "4"])
+def test_the_lines_of_python_give_the_numbers_in_view(position: str) -> None:
+    lm = lmcore.load()
+    ids = lm.tokenizer.encode(PROMPT).ids
+    settings = lmcore.SamplingSettings(temperature=1.4, seed=7)
+    drawn = [step.token_id for step in generate(lm, ids, settings, max_new_tokens=3)]
+    linked = {"overview.drawn": ",".join(map(str, drawn[:2]))} | ({"position": position} if position else {})
+    app = open_overview(prompt=PROMPT, temperature="1.4", seed="7", repetition_penalty="1.3", **linked)
+    names, _printed = snippet(app)
+    assert np.allclose(names["logits"].numpy(), logits(app), atol=1e-5)
+    assert names["result"].steps[0].name == "repetition_penalty"
+    app = open_overview(prompt=PROMPT, temperature="1.4", seed="7", **linked)
+    last = app.code[-1].value.strip().splitlines()[-1]
+    assert position or eval(last.partition("#")[0], snippet(app)[0]) == drawn[2]
+    assert not position or "draw" not in last
 
 
 @pytest.mark.parametrize("given", ["1600", "-1", "3,,4", "a", ",".join(["3"] * 65)])
