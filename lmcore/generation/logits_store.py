@@ -15,7 +15,7 @@ from lmcore.kv_cache import KVCache
 from lmcore.language_model import LanguageModel
 from lmcore.trace import Trace
 
-MAX_BYTES = 8 * 2**20  # a row of logits over 262,144 tokens is one of these 8 MiB
+MAX_BYTES = 4 * 2**20  # a row of logits over 262,144 tokens is one of these 4 MiB
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,8 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
+from lmcore.checkpoints.heap import trim_heap
+
 T = TypeVar("T")
 
 
@@ -66,6 +68,7 @@ def forget_ended(sessions: MemorySessionStorage) -> int:
     ended = len(sessions._cache.expire())  # type: ignore[attr-defined]
     if ended:
         gc.collect()  # a session refers to itself
+        trim_heap()  # its logits and caches lie among what others hold: 17 MB each of a large vocabulary
     return ended
 
 

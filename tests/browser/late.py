@@ -15,7 +15,6 @@ BETWEEN = 250  # milliseconds between two things that are done
 
 # Everything a reader sees: texts in shadow roots too, the numbers of charts, the values of fields.
 _SEEN = """() => {
-  document.activeElement?.blur(); // a field that has the focus counts its characters
   const main = document.querySelector("[data-testid=stMain]"), texts = [], charts = [];
   const roots = [main];
   for (const root of roots) {
@@ -248,6 +247,8 @@ def faults(
     except AssertionError:
         yield "(it is not quiet: something on it runs by itself)"
     proxy.delay = 0.0
+    page.evaluate("document.activeElement?.blur()")  # a field that has the focus counts its characters
+    page.wait_for_timeout(300)
     for control in worked:
         now = control.value(page)
         if None not in (control.last, now) and now != control.last:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import json
 import weakref
 
+import pytest
 from streamlit.runtime import Runtime
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.pages_manager import PagesManager
@@ -15,6 +17,7 @@ from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 from streamlit.testing.v1 import AppTest
 
 from pages.common.streamlit_private import forget_ended, in_a_session, look_for_no_older_pages
+from tests.bench.models import resident
 from tests.pages.harness import ROOT
 
 
@@ -25,6 +28,7 @@ class Ended:
 
     def __init__(self) -> None:
         self.myself = self
+        self.held: list[bytes] = []
 
 
 def test_a_session_is_gone_when_its_time_is_over_and_nobody_else_leaves() -> None:
@@ -36,6 +40,18 @@ def test_a_session_is_gone_when_its_time_is_over_and_nobody_else_leaves() -> Non
         assert held() is not None
         assert forget_ended(storage) == expected
         assert (held() is None) == bool(expected)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="only glibc keeps what is free")
+def test_what_ended_sessions_held_goes_back_to_the_system() -> None:
+    storage, session = MemorySessionStorage(ttl_seconds=-1), Ended()
+    session.held = [b"x" * 100_000 for _ in range(800)]
+    stays = b"x" * 100_000  # behind them: what is free is not at the end
+    storage.save(SessionInfo(client=None, session=session, script_run_count=1))
+    del session
+    before = resident()
+    assert forget_ended(storage) == 1 and stays
+    assert before - resident() > 60e6
 
 
 def test_the_runtime_keeps_its_sessions_where_the_sweep_looks() -> None:
