@@ -27,7 +27,11 @@ page.header(
 )
 link.fragment(show)
 page.try_next(
-    page.Suggestion(_("The same weights in bfloat16: which positions feel it?"), "compare", {"compare.reads": "same"}),
+    page.Suggestion(
+        _("The same weights in bfloat16: which positions feel it?"),
+        "compare",
+        {"compare.model": "usual", "compare.reads": "same"},
+    ),
     page.Suggestion(
         _("Another model of the small world, at the same place of the text."),
         "compare",
