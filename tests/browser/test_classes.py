@@ -62,5 +62,7 @@ def test_a_teacher_and_two_students(browser: Browser, server: Server) -> None:
     teacher.keyboard.press("Escape")
     teacher.get_by_role("button", name="Next step").click()
     for page in (teacher, *students):
-        expect(page.get_by_text("step 2 of 5")).to_be_visible()
+        expect(page.get_by_text("step 2 of 6")).to_be_visible()
+    expect(teacher.get_by_role("button", name="Show the bars")).to_be_visible()  # hidden again at each question
+    for page in (teacher, *students):
         page.context.close()

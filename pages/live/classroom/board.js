@@ -2,11 +2,12 @@
 import { element, say } from "./element.js";
 import { inline } from "./inline.js";
 
-let barsShown = false; // before the answer is shown; on every page of the tab
+let shownOf = ""; // the question whose bars are shown before its answer is: the next one's are hidden again
 
 /** Build it in `root`; return what shows the state of the connection. */
 export function board(root, data, connection) {
   const { labels } = data;
+  const at = `${data.lesson}.${data.step}`;
   const head = element("div", "head");
   const here = element("span", "here");
   const answered = element("span", "answered");
@@ -30,13 +31,14 @@ export function board(root, data, connection) {
   });
   const toggle = element("button", "toggle");
   toggle.onclick = () => {
-    barsShown = !barsShown;
+    shownOf = shownOf === at ? "" : at;
     update();
   };
   root.replaceChildren(head, ...(data.choices.length ? [question, list, ...(data.shown ? [] : [toggle])] : []));
 
   function update() {
     const { told } = connection;
+    const barsShown = shownOf === at;
     const isThis = told?.of?.[0] === data.lesson && told.of[1] === data.step; // not the step before or after
     const counts = data.choices.map((_, index) => (isThis ? (told.counts[index] ?? 0) : 0));
     const all = counts.reduce((sum, n) => sum + n, 0);

@@ -42,8 +42,9 @@ def show(sheet: str, lesson: Lesson) -> None:
     if st.button(_("All lessons"), icon=":material/arrow_back:", key="lessons.all"):
         st.session_state.update({_SHEET: None, _OF: None})
         st.rerun()
-    st.subheader(f"{lesson.title.in_language(language())} · {titles()[sheet]}", anchor=False)
-    {"guide": _guide, "worksheet": _worksheet, "key": _key}[sheet](lesson)
+    with st.container(key="lessons-sheet"):
+        st.subheader(f"{lesson.title.in_language(language())} · {titles()[sheet]}", anchor=False)
+        {"guide": _guide, "worksheet": _worksheet, "key": _key}[sheet](lesson)
 
 
 def _guide(lesson: Lesson) -> None:
