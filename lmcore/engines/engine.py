@@ -337,9 +337,9 @@ class Engine:
         told = log_probs_of(choice, self.name)
         following = self.next(prompt, n)
         # Texts do not tell where the prompt ends: those of parts of characters are empty.
-        is_cut = isinstance(prompt, str) and not isinstance(prompt, ServedText) and self.capabilities.tokenizer
-        count = len(self.tokenize(prompt).ids) if is_cut else None  # type: ignore[arg-type]
-        count = len(told["tokens"]) - 1 if count is None else count
+        count = len(told["tokens"]) - 1
+        if isinstance(prompt, str) and not isinstance(prompt, ServedText) and self.capabilities.tokenizer is not None:
+            count = len(self.tokenize(prompt).ids)
         return (in_order if kind == "by text" else one_place_late)(told, count, n), following
 
     def _body(self, prompt: Prompt, n: int) -> dict[str, Any]:
