@@ -25,7 +25,7 @@ def of_a() -> str:
         _("Model of A"),
         (_USUAL, *_names(), *engines.names()),
         _USUAL,
-        format_func=lambda name: _("{name} (this explorer's)").format(name=own) if name == _USUAL else name,
+        format_func=lambda name: _("{name} (as above)").format(name=own) if name == _USUAL else name,
         help=_("A reads the prompt of this explorer, and draws by its sampler and seed."),
     )
     return own if name == _USUAL else _with_weights(name, "compare.a_weights", _("Weights of A as"))

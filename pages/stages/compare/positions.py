@@ -11,7 +11,7 @@ import streamlit as st
 
 from lmcore.compare import Comparison, Divergence, Finding, Served, Side
 from lmcore.compare.hidden import StreamStep
-from pages.common import conversation, engines, page, session, widgets
+from pages.common import conversation, engines, link, page, session, widgets
 from pages.common.shared import shared
 from pages.common.text import _, plotly_literal, visible
 from pages.figures.compare import apart as figures
@@ -21,6 +21,8 @@ from pages.stages.compare.sides import MOST_TOKENS, Pair, choose, name_of
 from pages.stages.sampling import knobs
 
 N_BARS = 5
+_PLACE = "compare.place"
+_WORST = "compare.worst"  # the place that was the worst when the page was drawn last
 _OPENS = {
     **{"text": "tokenization", "ids": "tokenization", "logits": "logits"},
     **{"settings": "sampling", "draw": "generation"},
@@ -75,12 +77,7 @@ def show() -> None:
         pair = choose()
         comparison = pair.comparison()
         found = found_of(pair, comparison)
-        last = len(found.places) - 1
-        place = (
-            widgets.slider("compare.place", _("Place in the text"), 0, last, worst(found.divergence)[0])
-            if last > 0
-            else 0
-        )
+        place = _place(found.divergence) if len(found.places) > 1 else 0
     with picture:
         _verdict(pair, found)
         if found.places:
@@ -98,6 +95,15 @@ def show() -> None:
         page.snippet(snippet(pair))
 
 
+def _place(apart: Divergence) -> int:
+    """Let the reader choose a place: the worst to begin with, which another comparison may have elsewhere."""
+    first, before = worst(apart)[0], st.session_state.get(_WORST)
+    if before is not None and before != first and st.session_state.get(_PLACE) == before:
+        link.assign({_PLACE: first})  # nobody has moved it
+    st.session_state[_WORST] = first
+    return widgets.slider(_PLACE, _("Place in the text"), 0, len(apart) - 1, first)
+
+
 def _verdict(pair: Pair, found: Found) -> None:
     """Say in one line where the two part first, and offer the page that shows it."""
     first = next((each for each in found.findings if each.same is False), None)
@@ -106,6 +112,9 @@ def _verdict(pair: Pair, found: Found) -> None:
     sentence = words.verdict(first)
     if found.parts_in is not None:
         sentence = f"{sentence} {words.where(found.parts_in)}"
+    logits = next(each for each in found.findings if each.stage == "logits")
+    if first is None and logits.same:
+        sentence = f"{sentence} {words.said(logits.note)}"  # by how much at most
     st.markdown(sentence)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption("   ".join(f"{marks[each.same]} {names[each.stage]}" for each in found.findings), width="content")

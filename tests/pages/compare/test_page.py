@@ -80,6 +80,22 @@ def test_a_has_a_model_of_its_own_and_both_sides_are_shown() -> None:
     assert shown.proto.label == "Show B" and "model=small-world:bfloat16" in shown.proto.url
 
 
+def test_the_place_is_the_worst_until_it_is_moved() -> None:
+    app = page(**{"compare.model": "small-world"})
+    assert app.session_state["compare.place"] == 0  # nothing differs
+    for name in ("small-world:q4_0", "small-world-untied"):
+        app = well(
+            next(box for box in app.selectbox if box.label == "Model of B").set_value(name.partition(":")[0]).run()
+        )
+        if ":" in name:
+            app = well(next(box for box in app.selectbox if box.label == "Weights of B as").set_value("q4_0").run())
+        worst = numbers(figures(app)[0].data[0].y).argmax()
+        assert app.session_state["compare.place"] == worst, name
+    moved = well(next(each for each in app.slider if each.label == "Place in the text").set_value(1).run())
+    app = well(next(box for box in moved.selectbox if box.label == "Model of B").set_value("usual").run())
+    assert app.slider(key=next(each.key for each in app.slider if each.label == "Place in the text")).value == 1
+
+
 def test_another_vocabulary_and_strange_links() -> None:
     app = page(**{"compare.place": "99", "compare.seed": "-3", "compare.model": "no-such", "compare.reads": "?"})
     assert "99 is not a number from 0 to" in told(app) and "no-such is not a choice here" in told(app)
