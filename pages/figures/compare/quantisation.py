@@ -168,7 +168,7 @@ def through_blocks(places: Sequence[str], series: Mapping[str, ArrayLike], *, x_
     for line in figure.data:
         line.update(mode="lines+markers", marker={"size": 6}, hovertemplate="%{y:.3%}")
     step = max(1, len(places) // 12)
-    shown = sorted({*range(0, len(places), step), len(places) - 1})
+    shown = [*range(0, len(places) - max(1, len(places) // 6), step), len(places) - 1]  # the last is a long word
     figure.update_xaxes(
         tickmode="array", tickvals=shown, ticktext=[plotly_literal(places[i]) for i in shown], tickangle=0
     )
