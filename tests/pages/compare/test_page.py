@@ -69,7 +69,7 @@ def test_a_has_a_model_of_its_own_and_both_sides_are_shown() -> None:
     app = page(**{"compare.a": "small-world-untied", "compare.model": "small-world-untied:q4_0", "temperature": "0.7"})
     a, b = (lmcore.load(name) for name in ("small-world-untied", "small-world-untied:q4_0"))
     ids = a.tokenizer.encode(PROMPT).ids
-    wanted = kl_bits(softmax(a(ids)), softmax(b(ids)))
+    wanted = np.asarray(kl_bits(softmax(a(ids)), softmax(b(ids))))
     np.testing.assert_allclose(numbers(figures(app)[0].data[0].y), wanted, atol=1e-12)
     links = {each.proto.label: parse_qs(urlsplit(each.proto.url).query) for each in app.get("link_button")}
     place = str(int(np.argmax(wanted > 0)))
