@@ -202,13 +202,21 @@ def _start(keys: list[str]) -> None:
     st.session_state[_KEYS], st.session_state[_PUBLISHED] = keys, False
 
 
-def publish() -> None:
-    """End a run: write the values remembered in it into the address, unless a fragment of it has."""
+def publish(*, early: bool = False) -> None:
+    """End a run: write the values remembered in it into the address, unless a fragment of it has.
+
+    Args:
+        early: the run did not come to the end of its page, so what else the address says stays in it.
+    """
     state = st.session_state
     if state[_PUBLISHED]:
         return
     state[_PUBLISHED] = True
     values = {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None}
+    if early:
+        for key, text in st.query_params.to_dict().items():
+            if key not in (APPLY, *state[_KEYS]):
+                values[key] = text if state.get(key) is None else as_text(state[key])
     state[_ADDRESS] = {key: text for key, text in values.items() if len(text) <= LONGEST}
     show_in_address(time.time_ns() // 1000, state[_ADDRESS])
 
@@ -237,5 +245,5 @@ def moved() -> dict[str, str]:
 
 def stop() -> NoReturn:
     """End a page early. Pages call this, not st.stop(), after which nothing more can be sent to the browser."""
-    publish()
+    publish(early=True)
     st.stop()

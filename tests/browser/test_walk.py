@@ -48,6 +48,8 @@ def test_a_deep_link_shows_the_page_in_the_browsers_language(open_page: OpenPage
 
 def test_the_whole_walk_keeps_the_prompt(open_page: OpenPage) -> None:
     page = open_page("/")
+    marked = page.get_by_test_id("stSidebarNav").locator("[aria-current=page]")
+    expect(marked).to_have_text(re.compile("The whole way|全程"))
     type_prompt(page, "小红喜欢小明")
     for number, name in enumerate(PAGES, start=1):
         page.get_by_test_id("stSidebarNav").get_by_role("link", name=re.compile(rf"^{number} ")).click(delay=80)
@@ -55,6 +57,7 @@ def test_the_whole_walk_keeps_the_prompt(open_page: OpenPage) -> None:
         settle(page)
         expect(page.get_by_label("Prompt", exact=True)).to_have_value("小红喜欢小明")
         assert page.get_by_role("heading", level=1).count() == 1
+        expect(marked).to_have_text(re.compile(rf"^{number} "))
 
 
 def test_the_language_switch_turns_the_page(open_page: OpenPage) -> None:

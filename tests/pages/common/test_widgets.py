@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs
+
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.harness import go_to, key_of, open_page, well
+from tests.pages.harness import go_to, key_of, open_page, parts, well
 
 MOVED = {"layer": "3", "share": "0.5", "size": "7", "part": "mlp", "kind": "b", "view": "two", "on": "1", "word": "cat"}
 
@@ -56,3 +58,16 @@ def test_language_and_model_too() -> None:
     assert known["model"].options[known["model"].default] == "small-world-alibi"
     (lang,) = (each.proto for each in app.sidebar.get("button_group") if key_of(each.proto.id) == "lang")
     assert lang.options[lang.default[0]].content == "简体中文"
+
+
+def test_a_page_that_stops_early_keeps_what_its_address_says() -> None:
+    given = {"layer": "2", "blocks.view": "mlp", "units": "9"}
+    app = open_page("blocks", prompt="", apply="1", **given)
+    assert "needs at least 1 token" in app.info[0].value
+    (told,) = parts(app, "link")
+    said = parse_qs(told["query"], keep_blank_values=True)
+    assert {name: said[name] for name in given} == {name: [value] for name, value in given.items()}
+    assert "apply" not in said
+    app.session_state["units"] = 12
+    (told,) = parts(well(app.run()), "link")
+    assert parse_qs(told["query"])["units"] == ["12"]
