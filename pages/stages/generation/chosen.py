@@ -146,12 +146,15 @@ def _actions(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
     described = {
         i: f"{_label(run, i)} · {gone if removed[i] else fmt_probability(float(result.probs[i]))}" for i in order
     }
+    key = f"generation.candidate.{_place(run, node)}"
+    now = st.session_state.get(key)
     pick, take, back = st.columns([3, 2, 2], vertical_alignment="bottom")
     wanted = pick.selectbox(
         _("Another token here"),
         order,
+        order.index(now) if now in order else 0,
         format_func=described.__getitem__,
-        key=f"generation.candidate.{_place(run, node)}",
+        key=key,
     )
     text = _("Choose") if node is None else _("Choose it instead")
     if take.button(text, key="generation.take", width="stretch", help=_("Starts a branch; nothing is lost.")):

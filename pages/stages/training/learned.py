@@ -25,14 +25,15 @@ def show(run: TrainingRun, progress: Progress) -> None:
     moments = [done for done, _value in progress.measurements]
     at = moments[-1]
     if not progress.alive and len(moments) > 1:
-        at = st.select_slider(_("Map after step"), moments, value=at, key="training.moment")
+        now = st.session_state.get("training.moment")
+        at = st.select_slider(_("Map after step"), moments, now if now in moments else at, key="training.moment")
     index = moments.index(at)
     labels = {token: f"{visible(run.tokenizer.token_bytes(token))} · {token}" for token in run.shown}
     picture, near = st.columns(2)
     with picture:
         _map(run, index, at)
     with near:
-        first = run.tokenizer.encode(in_language(_FOLLOWED)).ids[0]
+        first = st.session_state.get("training.followed", run.tokenizer.encode(in_language(_FOLLOWED)).ids[0])
         token = st.selectbox(
             _("Neighbours of"),
             run.shown,
