@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import json
+import sys
 import weakref
 
 import pytest
@@ -42,7 +43,9 @@ def test_a_session_is_gone_when_its_time_is_over_and_nobody_else_leaves() -> Non
         assert (held() is None) == bool(expected)
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="only glibc keeps what is free")
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="only glibc keeps what is free"
+)
 def test_what_ended_sessions_held_goes_back_to_the_system() -> None:
     storage, session = MemorySessionStorage(ttl_seconds=-1), Ended()
     session.held = [b"x" * 100_000 for _ in range(800)]
