@@ -26,6 +26,7 @@ from lmcore.position import rope_frequencies
 
 _FACTORS, _SHORT, _LONG = "rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"
 _HARMLESS = ("tensor_data_layout", "rope.scaling.finetuned", "expert_weights_scale", "expert_weights_norm")
+"""Fields that change nothing, but in the families whose rules read them."""
 _ASKING_NOTHING: Mapping[str, tuple[Any, ...]] = {
     "logit_scale": (0, 1),
     "residual_scale": (0, 1),
@@ -291,11 +292,13 @@ def _granite(fields: Fields, read: Mapping[str, Any]) -> dict[str, Any]:
         "attention_scale": fields.get("attention.scale") or None,
         "residual_scale": fields.get("residual_scale") or 1.0,
         "logit_scale": 1 / (fields.get("logit_scale") or 1.0),
+        # For this family it says whether there is RoPE at all.
+        "unrotated_layers": () if fields.switch("rope.scaling.finetuned", True) else tuple(range(read["n_layers"])),
     }
 
 
 def _stablelm(fields: Fields, _read: Mapping[str, Any]) -> dict[str, Any]:
-    fields.require("use_parallel_residual", False)  # with it, a block has one norm
+    fields.get("use_parallel_residual")  # says True in many files of blocks with two norms; one norm would be missed
     return {}
 
 

@@ -203,6 +203,8 @@ class Comparison:
 
     def token(self, run: Run, token_id: int) -> bytes:
         """Return what a token of `divergence` is on one side, by its id there."""
+        if token_id < 0:  # a number for a text, which is given when the places are gone through
+            _ = self.places
         return self._places.candidates.token(run, token_id)
 
     def _by_id(self, i: int, j: int) -> tuple[LogProbs, LogProbs]:

@@ -46,7 +46,7 @@ def stream_differences(a: LanguageModel, b: LanguageModel, ids: Sequence[int]) -
 def first_parting(a: LanguageModel, b: LanguageModel, ids: Sequence[int], beyond: float = 1e-6) -> StreamStep | None:
     """Return the first step after which the streams are apart by more than rounding; None where none is.
 
-    Models part early as a rule, so that the first steps are run first: two, then twice as many as the last time.
+    Models part early as a rule, so that the first steps are run first: two, then four times as many as the last time.
 
     Raises:
         ValueError: as for `stream_differences`.
@@ -57,7 +57,7 @@ def first_parting(a: LanguageModel, b: LanguageModel, ids: Sequence[int], beyond
         found = next((step for step in _differences(a, b, ids, steps[:n]) if step.apart > beyond), None)
         if found is not None or n >= len(steps):
             return found
-        n *= 2
+        n *= 4
 
 
 def _steps(a: LanguageModel, b: LanguageModel) -> list[tuple[str, int | None]]:

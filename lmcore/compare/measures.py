@@ -24,6 +24,7 @@ __all__ = ["Best", "Divergence", "shared", "told", "whole"]
 
 _LN2 = math.log(2)
 _NEAR = (2.0, 4.0, 8.0)  # nats
+_MOST_NEAR = 1_000  # that are sorted
 
 
 _N_BEST = 8
@@ -147,7 +148,7 @@ def shared(a: Tensor, b: Tensor, groups_a: np.ndarray, groups_b: np.ndarray) -> 
         groups_b: int64 [V_b].
 
     Raises:
-        ValueError: no token is in both.
+        ValueError: no token is in both, or a row is no distribution: NaN, +inf, or -inf alone.
     """
     size = int(groups_a.max(initial=-1)) + 1
     if size == 0:
@@ -155,6 +156,7 @@ def shared(a: Tensor, b: Tensor, groups_a: np.ndarray, groups_b: np.ndarray) -> 
     found = _empty(len(a))
     kept_a, kept_b = groups_a >= 0, groups_b >= 0
     for row, pair in enumerate(zip(a.detach(), b.detach(), strict=True)):
+        check_logits(pair[0]), check_logits(pair[1])
         left, right = (each.double().numpy() for each in pair)
         p, q = (_softmax(each) for each in (left, right))
         first_a = _first(left, 2)
@@ -254,15 +256,17 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 def _first(logits: np.ndarray, n: int) -> np.ndarray:
     """Return the ids of the n most probable tokens, the most probable first, of equal ones the lowest id.
 
-    Nearly always these are among the few that are within some nats of the first, which are found five times as fast as
-    the n largest of all.
+    Most often these are among the few that are within some nats of the first, which are found five times as fast as
+    the n largest of all. A row with NaN has an answer too, and is refused later.
     """
     largest = logits.max()
     for nats in _NEAR:
         near = np.flatnonzero(logits >= largest - nats)
-        if len(near) >= n:
-            return near[np.argsort(-logits[near], kind="stable")[:n]]
-    return np.argsort(-logits, kind="stable")[:n]
+        if n <= len(near) <= _MOST_NEAR:
+            break
+    else:
+        near = np.flatnonzero(~(logits < np.partition(logits, -n)[-n]))
+    return near[np.argsort(-logits[near], kind="stable")[:n]]
 
 
 def _margin(logits: np.ndarray, first: np.ndarray) -> float:

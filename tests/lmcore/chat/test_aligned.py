@@ -13,7 +13,7 @@ PLAIN = """{{ bos_token }}{% for m in messages if m.role != 'system' %}
 {% endfor %}{% if add_generation_prompt %}model:{% endif %}"""
 
 
-def whole(rows: tuple[chat.Row, ...], text: str, side: str) -> str:
+def whole(rows: tuple[chat.AlignedRow, ...], text: str, side: str) -> str:
     return "".join(text[slice(*getattr(row, side))] for row in rows if getattr(row, side) is not None)
 
 

@@ -56,6 +56,14 @@ def test_a_field_that_the_format_does_not_know_is_let_through(good_gguf, tmp_pat
     assert changed([1, 2, 3]).equal(lmcore.load(tmp_path / "good.gguf")([1, 2, 3]))
 
 
+def test_granite_says_by_another_field_that_it_has_no_rope(tmp_path):
+    write_gguf("granite 4", tmp_path / "granite.gguf")
+    bytes_ = (tmp_path / "granite.gguf").read_bytes()
+    without = rewritten(bytes_, tmp_path, lambda f, t: f.update({"granite.rope.scaling.finetuned": False}))
+    assert lmcore.load(tmp_path / "granite.gguf").config.unrotated_layers == ()
+    assert lmcore.load(without).config.unrotated_layers == (0, 1)
+
+
 # ---- ids ----
 
 

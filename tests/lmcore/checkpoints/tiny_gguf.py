@@ -139,7 +139,8 @@ def _add_fields(writer: gguf.GGUFWriter, kind: str, model: torch.nn.Module) -> N
     d_head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     if kind in ("gptneox", "stablelm"):
         writer.add_layer_norm_eps(config.layer_norm_eps)
-        writer.add_parallel_residual(config.use_parallel_residual)
+        # Of StableLM the files with two norms in a block say True too: converters do where the config is silent.
+        writer.add_parallel_residual(config.use_parallel_residual or kind == "stablelm")
     if kind == "stablelm":
         writer.add_head_count_kv(config.num_key_value_heads)
     elif config.model_type == "granitemoehybrid":

@@ -56,6 +56,8 @@ def test_ties_and_impossible_tokens() -> None:
     assert found.kl_ab[2] == math.inf and found.kl_ba[2] == pytest.approx(math.log2(3 / 2))
     with pytest.raises(ValueError, match="NaN|nan"):
         whole(torch.tensor([[math.nan, 0.0]]), torch.zeros(1, 2))
+    with pytest.raises(ValueError, match="NaN|nan"):
+        shared(torch.tensor([[math.nan, 0.0]]), torch.zeros(1, 2), np.arange(2), np.arange(2))
     with pytest.raises(ValueError, match="shape"):
         whole(torch.zeros(1, 2), torch.zeros(1, 3))
 

@@ -48,6 +48,11 @@ def test_every_token_is_counted_with_the_experts_it_goes_to():
         assert counts[1, :, token].tolist() == [chosen.count(expert) for expert in range(5)]
 
 
+def test_a_model_without_experts_is_refused_in_words():
+    with pytest.raises(ValueError, match="has no experts"):
+        given_to_experts(traced("alibi")[0], torch.tensor([IDS]))
+
+
 def test_what_the_chosen_experts_add_is_what_the_mlp_adds():
     """The directions of all experts together are the last block's MLP, read by the head."""
     model, trace = traced(NAME)
