@@ -214,9 +214,10 @@ def publish(*, early: bool = False) -> None:
     state[_PUBLISHED] = True
     values = {key: as_text(state[key]) for key in state[_KEYS] if state.get(key) is not None}
     if early:
+        known = state.get(_KNOWN, ())  # the session has values that are nobody's business, under names anyone can write
         for key, text in st.query_params.to_dict().items():
             if key not in (APPLY, *state[_KEYS]):
-                values[key] = text if state.get(key) is None else as_text(state[key])
+                values[key] = as_text(state[key]) if key in known and state.get(key) is not None else text
     state[_ADDRESS] = {key: text for key, text in values.items() if len(text) <= LONGEST}
     show_in_address(time.time_ns() // 1000, state[_ADDRESS])
 

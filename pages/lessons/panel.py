@@ -67,7 +67,7 @@ def begin() -> None:
     if NAME in state or (lesson := unchecked(query[NAME])) is None:
         return  # where one cannot be read, `show` says so
     text = query.get(STEP, "1")
-    index = _index(lesson, int(text)) if text.isdecimal() else 0
+    index = _index(lesson, int(text[:4])) if text.isdecimal() else 0
     step, kept = lesson.steps[index], record(lesson)
     kept.step = index
     set_up(step, shown=index in kept.tries)

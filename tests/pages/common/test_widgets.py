@@ -68,6 +68,14 @@ def test_a_page_that_stops_early_keeps_what_its_address_says() -> None:
     said = parse_qs(told["query"], keep_blank_values=True)
     assert {name: said[name] for name in given} == {name: [value] for name, value in given.items()}
     assert "apply" not in said
-    app.session_state["units"] = 12
+    app = open_page("blocks", prompt="The king", **given)
+    app.session_state["units"], app.session_state["prompt"] = 12, ""
     (told,) = parts(well(app.run()), "link")
     assert parse_qs(told["query"])["units"] == ["12"]
+
+
+def test_an_address_brings_nothing_of_the_session_to_light_that_is_no_value_of_a_page() -> None:
+    app = open_page("blocks", prompt="", **{"class.secrets": "x", "lesson.records": "x"})
+    app.session_state["class.secrets"] = {"ABC": "secret"}
+    (told,) = parts(well(app.run()), "link")
+    assert parse_qs(told["query"])["class.secrets"] == parse_qs(told["query"])["lesson.records"] == ["x"]
