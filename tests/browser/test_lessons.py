@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode, urljoin
 
 import segno
 from playwright.sync_api import expect
 
+from pages.lessons.panel import WRITING
 from tests.browser.conftest import OpenPage, settle
 
 WAIT = 60_000
@@ -89,3 +91,13 @@ def test_the_shared_link_opens_the_same_page_elsewhere(open_page: OpenPage) -> N
     expect(other).to_have_url(page.url, timeout=WAIT)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stDialog")).to_have_count(0)
+
+
+def test_a_draft_outlives_the_session(open_page: OpenPage) -> None:
+    page = open_page("/sampling?lang=en&top_k=3")
+    page.get_by_role("button", name="Share").click()
+    page.get_by_role("button", name="Add this page as a step of a lesson").click()
+    expect(page.get_by_text("Your lesson has 1 step.")).to_be_visible(timeout=WAIT)
+    settle(page)
+    page.goto(urljoin(page.url, "/lessons?" + urlencode({"lang": "en", **WRITING})))
+    expect(page.get_by_text("top_k = 3").first).to_be_visible(timeout=WAIT)
