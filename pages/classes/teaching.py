@@ -21,8 +21,6 @@ from pages.lessons.lesson import Lesson
 from pages.lessons.reading import LessonError, files, read
 from pages.lessons.shelf import find
 
-_OPENED = "class.opened"  # the dialog that the teacher opened
-
 
 def show_lobby(place: Place, address: str, here: Callable[[], None]) -> None:
     """Show how students join, who is here, and the button that begins."""
@@ -51,10 +49,10 @@ def show_controls(place: Place, lesson: Lesson, address: str) -> None:
             show = _("Reveal the answer")
             st.button(show, key="class.reveal", type="primary", on_click=lambda: _do(place, operator.store().reveal))
         st.button(_("Next step"), key="class.next", disabled=last, on_click=lambda: _go(place, step=place.index + 1))
-        st.button(_("Join"), icon=":material/qr_code:", key="class.join", on_click=_open, args=("join",))
-        if st.session_state.get(_OPENED) == "join":
-            title = _("Join the class {code}").format(code=as_shown(place.room.code))
-            st.dialog(title, width="large", on_dismiss=_close)(_show_way_in)(address)
+        if st.button(_("Join"), icon=":material/qr_code:", key="class.join"):
+            st.dialog(_("Join the class {code}").format(code=as_shown(place.room.code)), width="large")(_show_way_in)(
+                address
+            )
         show_menu(place)
 
 
@@ -68,19 +66,8 @@ def _show_way_in(address: str) -> None:
 
 def show_menu(place: Place) -> None:
     """Show the button that opens the pace, the lessons, the tables and the end."""
-    st.button(_("Class"), icon=":material/groups:", key="class.menu", on_click=_open, args=("menu",))
-    if st.session_state.get(_OPENED) == "menu":
-        title = _("Class {code}").format(code=as_shown(place.room.code))
-        st.dialog(title, on_dismiss=_close)(_show_menu)(place)
-
-
-def _open(dialog: str) -> None:
-    """Let a dialog be open until it is closed: the class turns meanwhile, and each time the page runs again."""
-    st.session_state[_OPENED] = dialog
-
-
-def _close() -> None:
-    st.session_state[_OPENED] = None
+    if st.button(_("Class"), icon=":material/groups:", key="class.menu"):
+        st.dialog(_("Class {code}").format(code=as_shown(place.room.code)))(_show_menu)(place)
 
 
 def _show_menu(place: Place) -> None:
@@ -90,7 +77,6 @@ def _show_menu(place: Place) -> None:
     st.caption(_say_kept())
     if st.button(_("End the class"), key="class.end", help=_("Nobody can join or answer any more.")):
         _do(place, operator.store().end)
-        _close()
         st.rerun()
 
 
@@ -138,7 +124,6 @@ def _show_pace(place: Place) -> None:
     )
     if chosen != place.room.pace:
         _go(place, pace=chosen)
-        _close()
         st.rerun()
 
 
@@ -153,7 +138,6 @@ def _show_lessons(place: Place) -> None:
     )
     if chosen not in (None, place.room.lesson):
         _go(place, lesson=chosen)
-        _close()
         st.rerun()
 
 

@@ -88,8 +88,6 @@ def test_a_class_from_the_lobby_to_the_end(store: Store) -> None:
     assert seat(theirs)["vote"] == 1 and seat(teacher)["vote"] is None
     assert any(seat(teacher)["beliefs"]) and not any(seat(theirs)["beliefs"])
     assert "class.reveal" not in keys(teacher)
-    press(teacher, "class.menu")
-    assert "class.end" in keys(teacher) and "class.end" in keys(teacher.run())  # the class turns: it stays open
     press(teacher, "class.next")
     assert seat(both("1-tokens.2")[1])["vote"] is None
     store.end(code, secret)
