@@ -26,6 +26,7 @@ BUILT_IN = "small-world-experts"
 _PROMOTED = 5  # tokens of an expert that a row of the table names
 _TOKENS = 6  # of the answer that are drawn
 _TEXTS, _LENGTH = 64, 64  # held-out texts of the small world, and their tokens
+_AT_A_TIME = 8  # texts in one pass
 _LEAST = 8  # times that a token occurs in them
 _FAVOURITES = 8  # tokens of an expert that a row names
 _INSTEAD = "expert.instead"
@@ -135,11 +136,14 @@ def _writing(lm: LanguageModel, trace: Trace, layer: int, position: int) -> None
     )
 
 
-@shared(entries=4)
+@shared(entries=4, doing="Counting which tokens go to which expert · 正在统计各专家收到哪些词元")
 def _given(name: str, _lm: LanguageModel) -> Tensor:
     texts = next(windows(HELD_OUT_SEED, _TEXTS, _LENGTH, _lm.tokenizer))[:, :_LENGTH]
-    with session.forward_lock(), torch.inference_mode():
-        return given_to_experts(_lm.model, torch.from_numpy(texts))
+    counts = []
+    for some in torch.from_numpy(texts).split(_AT_A_TIME):
+        with session.forward_lock():  # between two of them it is another session's turn
+            counts.append(given_to_experts(_lm.model, some))
+    return torch.stack(counts).sum(0)
 
 
 def _specialities(lm: LanguageModel, layer: int) -> None:
