@@ -102,10 +102,18 @@ def branches() -> list[Conversation]:
 
 
 def go_to(messages: message_tree.Messages) -> None:
-    """Go back or across to a message of the tree: the conversation ends with it, and what it left stays in the tree."""
-    _keep_branch(current())
-    known = (each for each in branches() if message_tree.common(each.messages, messages) == len(messages))
-    source = next(known, current())  # the reader may have begun another one meanwhile
+    """Go back or across to a message of the tree: the conversation ends with it, and what it left stays in the tree.
+
+    A branch that ends with it is as it was left; else the tools and the variables are those of the conversation it is
+    of, the reader's own before others.
+    """
+    now = current()
+    _keep_branch(now)
+    known = [each for each in (now, *branches()) if message_tree.common(each.messages, messages) == len(messages)]
+    if left := [each for each in known if len(each.messages) == len(messages)]:
+        st.session_state[CHAT] = left[0].text
+        return
+    source = known[0] if known else now  # the reader may have begun another one meanwhile
     prompt = messages[-1]["role"] != "assistant"  # after an answer the reader writes
     st.session_state[CHAT] = replace(source, messages=messages, prompt=prompt, continued=False).text
 

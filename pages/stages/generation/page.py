@@ -15,6 +15,7 @@ from pages.stages.generation import (
     search,
     speculation,
     ties,
+    turn,
     writing,
 )
 
@@ -34,7 +35,9 @@ titles = {
 
 def show() -> None:
     """Show the view that the reader looks at."""
-    lm, prompt = session.language_model(), session.require_tokens()
+    lm = session.language_model()
+    turn.stop_if_refused(lm)
+    prompt = session.require_tokens()
     run = runs.current(lm, prompt)
     view = widgets.views("generation.view", titles, 3)
     if view == "write":

@@ -14,7 +14,7 @@ import streamlit as st
 from lmcore import LanguageModel
 from lmcore.chat import AnswerPart
 from lmcore.generation.run import GenerationRun
-from pages.common import conversation, message_tree, session
+from pages.common import conversation, link, message_tree, session
 from pages.common.escape import readable, whole_characters
 from pages.common.text import _, markdown_literal, ngettext
 
@@ -72,6 +72,14 @@ def show(run: AnyRun) -> None:
             args=(lm, answer, role),
         )
         st.button(_("Only keep the answer"), key="turn.keep", type="tertiary", on_click=_keep, args=(lm, answer))
+
+
+def stop_if_refused(lm: LanguageModel) -> None:
+    """Where the template refuses the conversation say why, show its messages to go back to, and stop the page."""
+    if conversation.is_on() and (why := conversation.refusal(lm)):
+        st.text(readable(why))  # a template says what it likes
+        messages()
+        link.stop()
 
 
 def _next_after_answer() -> None:

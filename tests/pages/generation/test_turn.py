@@ -9,7 +9,7 @@ import pytest
 import lmcore
 from lmcore import chat
 from tests.pages.generation.page import current, press, run
-from tests.pages.harness import clean, printed
+from tests.pages.harness import clean, printed, told, well
 
 # The small world's one control token ends a turn here, as an end of turn does in a chat model.
 TEMPLATE = "{% for m in messages %}{{ m.content }}<|endoftext|>{% endfor %}"
@@ -100,3 +100,15 @@ def test_an_earlier_message_is_answered_differently_and_both_branches_are_seen()
     assert messages(app) == [*said[:2], {"role": "user", "content": "小明"}]
     labels = [button.label for button in clean(app.run()).button if button.key.startswith("turn.message.")]
     assert labels[2:4] == ["↳ ↳ `user` `我喜欢`", "↳ ↳ `user` `小明`"]
+
+
+def test_from_a_message_that_the_template_refuses_the_reader_goes_on_to_another() -> None:
+    template = "{% if messages[-1].role == 'system' %}{{ raise_exception('Nobody asks.') }}{% endif %}我喜欢"
+    said = [{"role": "system", "content": "x"}, *MESSAGES]
+    tools = json.dumps([{"type": "function", "function": {"name": "look"}}])
+    app = run(**ADDRESS | {"chat": json.dumps({"messages": said, "tools": tools}), "chat.template": template})
+    app = well(app.button(key="turn.message.0").click().run())
+    assert "Nobody asks." in told(app)
+    assert json.loads(app.session_state["chat"])["tools"] == tools
+    app = clean(app.button(key="turn.message.1").click().run())
+    assert messages(app) == said
