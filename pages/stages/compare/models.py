@@ -14,7 +14,8 @@ from pages.common.models import n_bytes
 from pages.common.shared import shared
 from pages.common.text import _, markdown_literal, visible
 
-_USUAL = "usual"  # in place of a name: for A the explorer's model, for B that of A in bfloat16
+BY_DEFAULT = "usual"
+"""In place of a name: for A the explorer's model, for B that of A in bfloat16."""
 
 
 def of_a() -> str:
@@ -23,12 +24,12 @@ def of_a() -> str:
     name = widgets.select(
         "compare.a",
         _("Model of A"),
-        (_USUAL, *_names(), *engines.names()),
-        _USUAL,
-        format_func=lambda name: _("{name} (as above)").format(name=own) if name == _USUAL else name,
+        (BY_DEFAULT, *_names(), *engines.names()),
+        BY_DEFAULT,
+        format_func=lambda name: _("{name} (as above)").format(name=own) if name == BY_DEFAULT else name,
         help=_("A reads the prompt of this explorer, and draws by its sampler and seed."),
     )
-    return own if name == _USUAL else _with_weights(name, "compare.a_weights", _("Weights of A as"))
+    return own if name == BY_DEFAULT else _with_weights(name, "compare.a_weights", _("Weights of A as"))
 
 
 def of_b(a: str) -> str:
@@ -36,16 +37,17 @@ def of_b(a: str) -> str:
     names = (*_names(), *engines.names())
     given = model_name(a)
     usual = names[0] if a in engines.names() else f"{given}:bfloat16" if given.plain else given.bare
-    asked = model_name(st.session_state.get("compare.model") or link.text_given("compare.model") or _USUAL)
+    asked = model_name(st.session_state.get("compare.model") or link.text_given("compare.model") or BY_DEFAULT)
     variant = (str(asked),) if asked.bare in names and str(asked) not in names else ()  # a link has it
     name = widgets.select(
         "compare.model",
         _("Model of B"),
-        (_USUAL, *names, *variant),
-        _USUAL,
-        format_func=lambda name: usual if name == _USUAL else name,
+        (BY_DEFAULT, *names, *variant),
+        BY_DEFAULT,
+        # Its label is no model's name: two options of one label are the same to a browser.
+        format_func=lambda name: _("{name} (goes with A)").format(name=usual) if name == BY_DEFAULT else name,
     )
-    return usual if name == _USUAL else _with_weights(name, "compare.weights", _("Weights of B as"))
+    return _with_weights(usual if name == BY_DEFAULT else name, "compare.weights", _("Weights of B as"))
 
 
 def _with_weights(name: str, key: str, label: str) -> str:

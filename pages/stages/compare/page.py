@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pages.common import link, page, widgets
+from lmcore.loading import model_name
+from pages.common import engines, link, page, session, widgets
 from pages.common.text import _
-from pages.stages.compare import parts, positions, quantisation, texts
+from pages.stages.compare import models, parts, positions, quantisation, texts
 
 VIEWS = {"positions": positions.show, "texts": texts.show, "parts": parts.show, "quantisation": quantisation.show}
 titles = {
@@ -26,12 +27,14 @@ page.header(
     r"\mathrm{KL}(A\,\|\,B) = \sum_{t} P_A(t)\,\log_2 \frac{P_A(t)}{P_B(t)}",
 )
 link.fragment(show)
+own = session.model_name()
+same_weights = page.Suggestion(
+    _("The same weights in bfloat16: which positions feel it?"),
+    "compare",
+    {"compare.a": models.BY_DEFAULT, "compare.model": f"{own}:bfloat16", "compare.reads": "same"},
+)
 page.try_next(
-    page.Suggestion(
-        _("The same weights in bfloat16: which positions feel it?"),
-        "compare",
-        {"compare.model": "usual", "compare.reads": "same"},
-    ),
+    *([same_weights] if own not in engines.names() and model_name(own).plain else []),
     page.Suggestion(
         _("Another model of the small world, at the same place of the text."),
         "compare",

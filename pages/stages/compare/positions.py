@@ -17,7 +17,7 @@ from pages.common.text import _, plotly_literal, visible
 from pages.figures.compare import apart as figures
 from pages.figures.logits import positions as bars
 from pages.stages.compare import words
-from pages.stages.compare.sides import MOST_TOKENS, Pair, choose, name_of
+from pages.stages.compare.sides import Pair, choose, name_of
 from pages.stages.sampling import knobs
 
 N_BARS = 5
@@ -120,8 +120,8 @@ def _verdict(pair: Pair, found: Found) -> None:
         st.caption("   ".join(f"{marks[each.same]} {names[each.stage]}" for each in found.findings), width="content")
         if first is not None:
             _show_it(pair, first)
-    if pair.cut:
-        st.caption(_("The first {n} tokens are compared.").format(n=MOST_TOKENS))
+    if pair.cut is not None:
+        st.caption(_("The first {n} tokens are compared.").format(n=pair.cut))
 
 
 def _show_it(pair: Pair, first: Finding) -> None:

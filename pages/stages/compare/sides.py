@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 MOST_TOKENS = 512
 """How many tokens of each side are compared."""
 _SEED = 2**32 - 1  # the largest
-_TEMPLATE = "compare.template"  # as it was typed for B; None for the one that A has
+_TEMPLATE = "compare.template"  # as it was typed for B; None for the one that B has
+_TAKEN = "compare.template.taken"  # what the field gave last
 AnySide: TypeAlias = Side | Served | Told
 
 
@@ -47,13 +48,13 @@ class Pair:
     Attributes:
         a, b: the two sides.
         opens: the values of an address with which the explorer shows A, and B; empty where none do.
-        cut: whether only the first tokens of one are compared.
+        cut: how many tokens of the one that is cut are compared; None where both are whole.
     """
 
     a: AnySide
     b: AnySide
     opens: tuple[Mapping[str, Any], Mapping[str, Any]]
-    cut: bool = False
+    cut: int | None = None
 
     @property
     def key(self) -> str:
@@ -81,7 +82,10 @@ def choose() -> Pair:
     a, opens_a = _side_a(seed)
     b, opens_b = _side_b(a, seed)
     short = [_shortened(side) for side in (a, b)]
-    return Pair(short[0], short[1], (opens_a, opens_b), cut=short[0] is not a or short[1] is not b)
+    cut = [
+        len(now.ids or ()) for now, side in zip(short, (a, b), strict=True) if now is not side and isinstance(now, Side)
+    ]
+    return Pair(short[0], short[1], (opens_a, opens_b), min(cut, default=None))
 
 
 def name_of(side: AnySide) -> str:
@@ -105,10 +109,9 @@ def _side_a(seed: int) -> tuple[Side | Served, dict[str, Any]]:
 
 def _prompt(reader: LanguageModel | Engine) -> _Read:
     """Return the explorer's prompt as a model or an engine reads it: a conversation by its own template."""
-    if engines.chosen() is None:
+    if engines.chosen() is None and reader is session.language_model():
         found = session.require_tokens()  # says what is wrong with the prompt
-        if reader is session.language_model():
-            return _Read(found.text, tuple(found.ids))
+        return _Read(found.text, tuple(found.ids))
     text = require_text()
     if conversation.is_on():
         try:
@@ -150,6 +153,8 @@ def _side_b(a: Side | Served, seed: int) -> tuple[AnySide, dict[str, Any]]:
     with st.popover(_("How B draws"), key="compare.draws", width="stretch"):
         side = replace(side, settings=_sampler(a, lm, seed))
     opens = _opens(name, side)
+    if reading in ("control", "plain", "bare"):
+        return side, {}  # which no page reads
     if reading == "other":
         opens |= {"prompt": side.text, conversation.FORM: "text"}
     if reading == "template" and st.session_state[_TEMPLATE] is not None:
@@ -224,15 +229,17 @@ def _by_template(lm: LanguageModel) -> str:
     """
     own = conversation.template(lm)
     written = own.source if own else ""
-    typed = link.remember(_TEMPLATE, None)
+    typed, key = link.remember(_TEMPLATE, None), f"{_TEMPLATE}.{lm.name}"
+    if key in st.session_state and typed != st.session_state.get(_TAKEN):  # a link has brought another one
+        st.session_state[key] = written if typed is None else typed
     source = st.text_area(
         _("Template of B"),
         written if typed is None else typed,
-        key=f"{_TEMPLATE}.{lm.name}",
+        key=key,
         max_chars=LONGEST_PASTED,
         height=150,
     )
-    st.session_state[_TEMPLATE] = None if source == written else source
+    st.session_state[_TEMPLATE] = st.session_state[_TAKEN] = None if source == written else source
     now = conversation.current()
     used = chat.template_of(lm, source or "")
     return chat.render(used, now.messages, now=datetime.combine(date.today(), time()), **now.options()).text
@@ -286,6 +293,7 @@ def _pasted() -> Told:
 
 
 def _shortened(side: AnySide) -> AnySide:
+    """Return a side of no more tokens than are compared and its model takes: itself, where it has no more."""
     if not isinstance(side, Side) or side.ids is None:
         return side
     most = min(MOST_TOKENS, side.model.config.context_length)

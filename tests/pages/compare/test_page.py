@@ -96,6 +96,16 @@ def test_the_place_is_the_worst_until_it_is_moved() -> None:
     assert app.slider(key=next(each.key for each in app.slider if each.label == "Place in the text")).value == 1
 
 
+def test_the_model_that_goes_with_a_stays_chosen_and_has_a_label_of_its_own() -> None:
+    app = page(model="small-world:q4_0", **{"compare.weights": "q8_0"})
+    box = next(box for box in app.selectbox if box.label == "Model of B")
+    assert box.value == "usual" and len(set(box.options)) == len(box.options)
+    app = well(app.run())
+    assert next(box for box in app.selectbox if box.label == "Model of B").value == "usual"
+    assert next(box for box in app.selectbox if box.label == "Weights of B as").value == "q8_0"
+    assert "small-world:q8_0" in told(app) + app.code[-1].value
+
+
 def test_another_vocabulary_and_strange_links() -> None:
     app = page(**{"compare.place": "99", "compare.seed": "-3", "compare.model": "no-such", "compare.reads": "?"})
     assert "99 is not a number from 0 to" in told(app) and "no-such is not a choice here" in told(app)
