@@ -222,7 +222,7 @@ def _compare_row(
     """Fill in one place; `possible` says that no token has probability 0, so that nothing is infinite. Uses up p, q."""
     if possible:
         difference = np.subtract(log_p, log_q, out=log_p)
-        ab, ba = float(p @ difference), -float(q @ difference)
+        ab, ba = float((p * difference).sum()), -float((q * difference).sum())  # @ may take several threads, too
         found.largest[row] = max(difference.max(), -difference.min())
     else:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -240,11 +240,10 @@ def _normalise(logits: np.ndarray, log_probs: np.ndarray, probs: np.ndarray) -> 
     largest = float(logits.max())
     with np.errstate(invalid="ignore"):
         np.subtract(logits, largest, out=log_probs, dtype=np.float64)  # without dtype NumPy subtracts in float32
-        # torch's exp is three times as fast as NumPy's in float64, everything else here is as fast or faster in NumPy.
-        torch.exp(torch.from_numpy(log_probs), out=torch.from_numpy(probs))
-        total = float(probs.sum())
-        probs /= total
-        log_probs -= math.log(total) if total > 0 else math.nan
+        # torch's softmax of one row is in one thread. Its exp is not, and two threads that wait for each other at every
+        # row take ten times as long and more where other programs run. NumPy's exp takes three times as long.
+        torch.softmax(torch.from_numpy(log_probs), -1, out=torch.from_numpy(probs))
+        log_probs += math.log(probs.max())  # of exp(0) over the sum
     return math.isfinite(largest) and math.isfinite(float(logits.min()))
 
 
