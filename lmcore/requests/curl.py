@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-__all__ = ["PROBLEMS", "from_curl"]
+__all__ = ["CURL", "PROBLEMS", "from_curl"]
 
 OPEN_QUOTE = "The curl line has a quote that does not close. Paste all of it."
 NO_BODY = "The curl line has no body: -d, --data or --json with the JSON that is sent."
@@ -26,6 +26,10 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\$'(?P<ansi>(?:\\.|[^'\\])*)'
 _ESCAPE = re.compile(
     r"(?P<bytes>(?:\\x[0-9a-fA-F]{1,2})+)|\\u(?P<code>[0-9a-fA-F]{1,4})|\\(?P<letter>[abefnrtv\\'\"?])"
 )
+CURL = re.compile(r"(?:\$\s+)?(?:\w+=\S*\s+)*curl(?:\.exe)?\s", re.IGNORECASE)
+"""How a curl line begins: after a prompt, and after variables that are set for it."""
+_HERE = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n[ \t]*\2[ \t]*(?:\n|$)", re.DOTALL)
+_STANDARD_INPUT = ("@-", "@/dev/stdin")
 _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
@@ -38,12 +42,18 @@ def from_curl(text: str) -> tuple[str, str]:
     >>> from_curl("curl http://localhost:8000/v1/completions -H 'Authorization: Bearer x' -d '{\\"top_p\\": 0.9}'")
     ('http://localhost:8000/v1/completions', '{"top_p": 0.9}')
     """
+    here = _HERE.search(text)
+    if here is not None:  # a body that stands below the line: <<EOF
+        text = text[: here.start()] + here[3] + text[here.end() :]
     joined = re.sub(r"[\\^`][ \t]*\r?\n", " ", text)  # a line goes on after \, in Windows after ^ or `
+    if '^"' in joined:  # as browsers copy it for the command line of Windows, which takes each ^ away
+        joined = re.sub(r"\^(.)", r"\1", joined)
+    beginning = CURL.match(joined.strip())
+    line = joined.strip()[beginning.end() if beginning else 0 :]
     try:
-        words = iter(shlex.split(_QUOTED.sub(_plainly_quoted, joined.strip().removeprefix("$ "))))
+        words = iter(shlex.split(_QUOTED.sub(_plainly_quoted, line)))
     except ValueError:
         raise ValueError(OPEN_QUOTE) from None
-    next(words)  # curl itself
     addresses: list[str] = []
     bodies: list[str] = []
     for word in words:
@@ -58,6 +68,8 @@ def from_curl(text: str) -> tuple[str, str]:
             next(words, "")
     if not bodies:
         raise ValueError(NO_BODY)
+    if here is not None and bodies[0] in _STANDARD_INPUT:
+        bodies[0] = here[4]
     if bodies[0].startswith("@"):
         raise ValueError(IN_A_FILE)
     return next((each for each in addresses if "://" in each), addresses[0] if addresses else ""), bodies[0]

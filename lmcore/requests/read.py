@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from lmcore.requests.curl import from_curl
+from lmcore.requests.curl import CURL, from_curl
 from lmcore.requests.fields import GREEDY, MESSAGES, Reader, samples
 from lmcore.requests.servers import ALIASES, SERVERS, Server
 from lmcore.sampling import Note, SamplingSettings
@@ -23,6 +23,7 @@ TOO_DEEP = "The body is nested too deeply."
 NO_OBJECT = "The body is a {kind}; a request is an object of fields, in braces."
 PROBLEMS = (NOTHING, NOT_JSON, TOO_DEEP, NO_OBJECT)
 """Every template of a `RequestError`, besides the sentences on a curl line."""
+_FENCED = re.compile(r"```\w*\s*\n(.*?)\n?```", re.DOTALL)  # as it stands in a Markdown text
 
 
 class RequestError(ValueError):
@@ -123,11 +124,13 @@ def read(text: str, server: str = "") -> Request:
 
 def _parts(text: str) -> tuple[str, dict[str, Any]]:
     text = text.strip().strip("\ufeff")
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[1].strip()
     if not text:
         raise RequestError(NOTHING)
     address = ""
     try:
-        if re.match(r"\$?\s*curl(\.exe)?\s", text):
+        if CURL.match(text):
             address, text = from_curl(text)
         body = json.loads(text)
     except json.JSONDecodeError as error:

@@ -1,11 +1,11 @@
 """Many positions at once, each by the falling order of its logits: for a whole text under a slider.
 
-Most filters keep a stretch of that order, as a rule its beginning, so of each position two numbers tell what survives,
-and one comparison over the `[N, W]` largest logits does for N positions what `Stage.run` does for one. A stage that
-can says so by `Stage.falling`.
+Most filters keep a stretch of that order, as a rule its beginning, so of each position two numbers tell what survives.
+`SortedRows` gives sums over such a stretch and the places where a threshold falls; a stage that needs no more says so
+by `Stage.falling`, and does for N positions together what `Stage.run` does for one.
 
-A position is `certain` while this gives the same survivors as the chain. It is not where more than W tokens survive
-but not all of them, or where a number lies so near its threshold that rounding decides: there the chain is asked.
+A position is `certain` while this gives the same survivors as the chain. It is not where a number lies so near its
+threshold that rounding decides, or where sums lose their digits: there the chain is asked.
 """
 
 from __future__ import annotations
@@ -13,26 +13,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
-__all__ = ["GUARD", "Falling", "Sums"]
+from lmcore.sampling.sorted_rows import LEAST_TEMPERATURE, MOST_TEMPERATURE, Bins, SortedRows
+
+__all__ = ["GUARD", "Falling"]
 
 GUARD = 1e-11
 """How near a number may come to its threshold, as a share, before its position is left to the chain: far more than
 sums of float64 in another order differ by, far less than most tokens weigh."""
-
-
-class Sums(Protocol):
-    """Sums over all V tokens of positions, which the W largest alone do not tell."""
-
-    def weights(self, temperature: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
-        """Sum `w` and `w * x` where asked, `[N]` each: `x = (z - max z) / T`, `w = e^x`; NaN elsewhere."""
-
-    def spread(self, correction: int) -> Tensor:
-        """`[N]`, the standard deviation of the logits."""
+_LEAST_LEFT = 1e-4  # of a sum, once its beginning was taken away: less would be what rounding left
+_DEEPEST = 25.0  # temperatures below the largest: survivors further down have too few terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +33,8 @@ class Falling:
     """The survivors of N positions: of each, `count` tokens of the falling order, from its place `first` on.
 
     Attributes:
-        logits: `[N, W]` float64, the W largest of each position less the largest: falling, and 0 at first.
+        rows: All tokens of each position, whose values count from the largest one.
         vocab_size: V.
-        began: `[N]` int64, how many tokens were possible before any stage.
-        sums: Over all of these.
         first, count: `[N]` int64.
         temperature: `[N]` float64, more than 0.
         certain: `[N]` bool.
@@ -51,10 +42,8 @@ class Falling:
         entered: What entered each stage that ran, by the stage's name.
     """
 
-    logits: Tensor
+    rows: SortedRows
     vocab_size: int
-    began: Tensor
-    sums: Sums
     first: Tensor
     count: Tensor
     temperature: Tensor
@@ -63,78 +52,57 @@ class Falling:
     entered: Mapping[str, Falling] = field(default_factory=dict)
 
     @classmethod
-    def start(
-        cls, logits: Tensor, vocab_size: int, began: Tensor, sums: Sums, temperature: Tensor, tolerance: float
-    ) -> Falling:
-        """All tokens of each position. A position whose logits are not finite is not certain."""
-        finite = torch.isfinite(logits[:, 0]) & torch.isfinite(logits[:, -1])
-        first = torch.zeros(len(logits), dtype=torch.int64)
-        return cls(logits, vocab_size, began, sums, first, began, temperature, finite, tolerance)
+    def start(cls, rows: SortedRows, vocab_size: int, tolerance: float) -> Falling:
+        """All tokens of each position, at T = 1."""
+        ones = torch.ones(len(rows), dtype=torch.float64)
+        first = torch.zeros(len(rows), dtype=torch.int64)
+        return cls(rows, vocab_size, first, rows.size, ones, rows.fits & (rows.size > 0), tolerance)
 
     @property
-    def width(self) -> int:
-        """W, how many of each position's largest logits are at hand."""
-        return self.logits.shape[1]
+    def end(self) -> Tensor:
+        """`[N]` int64, the place behind the last survivor."""
+        return self.first + self.count
 
     @cached_property
-    def is_whole(self) -> Tensor:
-        """`[N]` bool, where all tokens survive."""
-        return self.count == self.began
+    def largest(self) -> Tensor:
+        """`[N]` float64, the value of the most probable survivor."""
+        return self.rows.value(self.first)
 
     @cached_property
-    def at_hand(self) -> Tensor:
-        """`[N]` bool, where every survivor is among the W."""
-        return self.first + self.count <= self.width
+    def ahead(self) -> Bins:
+        """`[N]` each, the sums over what is more probable than all survivors."""
+        if not bool(self.first.any()):
+            nothing = torch.zeros_like(self.temperature)
+            return Bins(nothing, nothing)
+        return self.rows.sums(self.temperature, self.first)
 
     @cached_property
-    def below_max(self) -> Tensor:
-        """`[N, W]` float64, `(z - max z) / T`, the maximum over the survivors."""
-        largest = self.logits.gather(1, self.first[:, None])
-        return (self.logits - largest).div_(self.temperature[:, None])
+    def sums(self) -> Bins:
+        """`[N]` each, over the survivors: of `w = e^(value / T)`, and of `w * value / T`; NaN where too few digits."""
+        until, ahead = self.rows.sums(self.temperature, self.end), self.ahead
+        left = until.weights - ahead.weights
+        lost = left < _LEAST_LEFT * until.weights
+        lost |= (self.largest < -_DEEPEST * self.temperature) | (self.temperature < LEAST_TEMPERATURE)
+        lost |= self.temperature > MOST_TEMPERATURE
+        return Bins(left.masked_fill(lost, torch.nan), until.terms - ahead.terms)
 
-    @cached_property
-    def alive(self) -> Tensor:
-        """`[N, W]` bool, whether a token survives."""
-        places = torch.arange(self.width)
-        return (places >= self.first[:, None]) & (places < (self.first + self.count)[:, None])
-
-    @cached_property
-    def weights(self) -> Tensor:
-        """`[N, W]` float64, in proportion to the probabilities; 0 where a token does not survive."""
-        return torch.where(self.alive, self.below_max, -torch.inf).exp_()
-
-    @cached_property
-    def _whole(self) -> tuple[Tensor, Tensor]:
-        return self.sums.weights(self.temperature, ~self.at_hand & self.is_whole & self.certain)
-
-    @cached_property
+    @property
     def total(self) -> Tensor:
-        """`[N]` float64, the sum of the weights of all survivors; NaN where it cannot be told."""
-        here = self.weights.sum(1)
-        return here if bool(self.at_hand.all()) else here.where(self.at_hand, self._whole[0])
+        """`[N]` float64, the sum of the survivors' weights."""
+        return self.sums.weights
 
     @cached_property
     def entropy_nats(self) -> Tensor:
-        """`[N]` float64; NaN where it cannot be told."""
-        terms = (self.weights * self.below_max.clamp_min(-1e6)).sum(1)  # 0 * -inf; at -1e6 a weight is 0
-        if not bool(self.at_hand.all()):
-            terms = terms.where(self.at_hand, self._whole[1])
-        return self.total.log() - terms / self.total
-
-    @cached_property
-    def probs(self) -> Tensor:
-        """`[N, W]` float64."""
-        return self.weights / self.total[:, None]
+        """`[N]` float64; one survivor has none, to the last digit."""
+        found = self.total.log() - self.sums.terms / self.total
+        return torch.where(self.count == 1, 0.0, found)
 
     def spread(self, correction: int) -> Tensor:
-        """`[N]` float64, the standard deviation of the survivors' logits; NaN where it cannot be told."""
+        """`[N]` float64, the standard deviation of the survivors' logits."""
         n = self.count.double()
-        mean = self.logits.where(self.alive, 0.0).sum(1) / n
-        squares = (self.logits - mean[:, None]).square_().where(self.alive, 0.0).sum(1)
-        found = (squares / (n - correction)).sqrt()
-        if bool(self.at_hand.all()):
-            return found
-        return torch.where(self.at_hand, found, self.sums.spread(correction).where(self.is_whole, torch.nan))
+        ends, begins = self.rows.powers(self.end), self.rows.powers(self.first)
+        values, squares = (end - begin for end, begin in zip(ends, begins, strict=True))
+        return ((squares - values**2 / n).clamp_min(0) / (n - correction)).sqrt()
 
     def after(self, stage: str, before: Falling) -> Falling:
         """The same, with what entered the stage that left them."""
@@ -149,30 +117,26 @@ class Falling:
         return replace(self, temperature=self.temperature * temperature)
 
     def keep(self, count: Tensor, first: Tensor | None = None) -> Falling:
-        """The first `count` survivors, `[N]`, at least 1 each; or as many from the place `first` on.
+        """The first `count` survivors, `[N]`, at least 1 each; or as many from the place `first` on."""
+        begin = self.first if first is None else first
+        return replace(self, first=begin, count=torch.minimum(count, self.end - begin).clamp_min(1))
 
-        Not certain where that is more than are at hand and yet not all.
-        """
-        begin, count = self.first if first is None else first, torch.minimum(count, self.count).clamp_min(1)
-        unknown = (begin + count >= self.width) & (count < self.count)  # the next one tells of ties
-        end = int((begin + count).max())  # nobody asks for what lies behind all survivors
-        kept = replace(self, logits=self.logits[:, :end], first=begin, count=count, certain=self.certain & ~unknown)
-        if first is None and "weights" in vars(self):  # the same numbers, which cost most to make
-            vars(kept).update(below_max=self.below_max[:, :end], weights=self.weights[:, :end].where(kept.alive, 0.0))
-        return kept
-
-    def keep_at_least(self, values: Tensor, cutoff: Tensor, guard: Tensor | None = None) -> Falling:
-        """Those of at least a value; where none is, the largest with its equals.
+    def keep_from(self, value: Tensor, guard: Tensor | None = None) -> Falling:
+        """Those whose value is at least a cutoff `[N]`; where none is, the largest with its equals.
 
         Args:
-            values: `[N, W]`, falling along the survivors.
-            cutoff: `[N]`.
-            guard: `[N]`, how near to the cutoff a value may be with the position certain; `GUARD` of it if left out.
+            value: The cutoff.
+            guard: `[N]`, how near to it a value may come with the position certain; by itself as near as `GUARD` of a
+                probability is.
         """
-        guard = GUARD * cutoff.abs() if guard is None else guard
-        sure, possible = ((self.alive & (values >= (cutoff + side * guard)[:, None])).sum(1) for side in (1, -1))
-        equals = (self.alive & (self.logits == self.logits.gather(1, self.first[:, None]))).sum(1)
-        count = torch.where(sure == 0, equals, sure)
-        goes_on = ~self.at_hand & (self.first + count >= self.width)
-        untold = cutoff.isnan() | values.gather(1, self.first[:, None]).squeeze(1).isnan()
-        return self.keep(count).unsure((sure != possible) | goes_on | untold)
+        if guard is None:
+            guard = GUARD * (self.temperature + value.abs().nan_to_num(nan=0.0, posinf=0.0, neginf=0.0))
+        sure, possible = (self.rows.count(value + side * guard)[1] - self.first for side in (1, -1))
+        equals = self.rows.count(self.largest)[1] - self.first
+        count = torch.minimum(sure, self.count)
+        near = count != torch.minimum(possible, self.count)
+        return self.keep(torch.where(count <= 0, equals, count)).unsure(near | value.isnan())
+
+    def keep_probable(self, probability: Tensor) -> Falling:
+        """Those of at least a probability `[N]`; where none is, the largest with its equals."""
+        return self.keep_from(self.temperature * (probability * self.total).log())

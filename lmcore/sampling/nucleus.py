@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-__all__ = ["Boundary", "count_until_mass", "fit_within", "first_until_mass"]
+__all__ = ["Boundary", "first_until_mass", "fit_within", "goes_without"]
 
 Boundary = Literal["reach", "exceed", "dropped"]
 Ties = Literal["lowest", "highest", "all"]
@@ -73,34 +73,20 @@ def first_until_mass(
     return kept.nonzero().squeeze(1)
 
 
-def count_until_mass(
-    shares: Tensor, first: Tensor, mass: float, *, boundary: Boundary, tolerance: float, guard: float
-) -> tuple[Tensor, Tensor]:
-    """Say of many positions at once how many tokens `first_until_mass` lets in.
+def goes_without(before: Tensor, weight: Tensor, mass: float, tolerance: float, guard: float) -> tuple[Tensor, Tensor]:
+    """Say of many positions whether `first_until_mass` leaves the token that reaches the mass out.
 
     Args:
-        shares: `[N, W]` float64, rising: the share of the weight up to each token, in the order of entry.
-        first: `[N]` int64, where the order begins; the shares before it are 0.
-        mass, boundary, tolerance: As there.
+        before: `[N]` float64, the share before that token.
+        weight: `[N]` float64, its own share.
+        mass, tolerance: As there.
         guard: How near a share may come to a boundary before rounding could decide.
 
     Returns:
-        `[N]` the number of tokens, W + 1 - first or more where the mass lies beyond them all; and `[N]` where rounding
-        could decide.
+        `[N]` whether it stays out, and `[N]` where rounding could decide.
     """
-    masses = torch.tensor([mass - guard, mass, mass + guard], dtype=torch.float64).expand(len(shares), 3).contiguous()
-    fewest, count, most = (torch.searchsorted(shares, masses, right=boundary == "exceed") - first[:, None]).unbind(1)
-    near = (fewest != count) | (count != most)
-    if boundary == "dropped":
-        return count.clamp_min(1), near
-    count = count + 1
-    if boundary == "reach" and tolerance > 0:
-        sums = torch.cat([torch.zeros_like(shares[:, :1]), shares], dim=1)
-        before = sums.gather(1, (first + count - 1)[:, None]).squeeze(1)
-        weighs = sums.gather(1, (first + count).clamp_max(shares.shape[1])[:, None]).squeeze(1) - before
-        near |= ((before - mass + tolerance).abs() < guard) | ((weighs - WEIGHTY * tolerance).abs() < guard)
-        count = count - ((before >= mass - tolerance) & (weighs > WEIGHTY * tolerance)).long()
-    return count.clamp_min(1), near
+    near = ((before - mass + tolerance).abs() < guard) | ((weight - WEIGHTY * tolerance).abs() < guard)
+    return (before >= mass - tolerance) & (weight > WEIGHTY * tolerance), near
 
 
 def _around_boundary(

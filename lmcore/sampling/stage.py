@@ -19,6 +19,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
+from torch import Tensor
 
 from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.falling import Falling
@@ -26,7 +27,7 @@ from lmcore.sampling.falling import Falling
 if TYPE_CHECKING:
     from lmcore.sampling.settings import SamplingSettings
 
-__all__ = ["NOTHING", "Branch", "Context", "Field", "History", "Ids", "Note", "Range", "Stage", "span"]
+__all__ = ["NOTHING", "Branch", "Context", "Edit", "Field", "History", "Ids", "Note", "Range", "Stage", "span"]
 
 
 class History(NamedTuple):
@@ -212,6 +213,17 @@ class Branch(NamedTuple):
     note: Note = NOTHING
 
 
+class Edit(NamedTuple):
+    """A change of some logits: of distinct tokens `[m]`, by amounts `[m]` float64.
+
+    "add" adds the amount; "penalise" divides logits above 0 by it and multiplies the others.
+    """
+
+    token_ids: Tensor
+    change: Literal["add", "penalise"]
+    amounts: Tensor
+
+
 Run = Callable[[Candidates, Context], Candidates | tuple[Candidates, Note] | list[Branch]]
 
 
@@ -233,6 +245,8 @@ class Stage:
         by_chance: Whether it draws random numbers of its own, so that it returns branches with their weights.
         start: The state before the first token of a text, from the settings; None in a stage without state.
         after: The state after a token was drawn: (state, token id, candidates before, candidates after, settings).
+        edit: What it adds to the logits of which tokens, or divides them by, where that depends on the settings and
+            the history alone; `run` does the same.
         falling: Its function over many positions at once, for a stage that keeps a stretch of the falling order; None
             from it leaves these settings to `run`. What it is certain of is what `run` gives.
         notes: The templates of its remarks, for translations.
@@ -252,6 +266,7 @@ class Stage:
     by_chance: bool = False
     start: Callable[[SamplingSettings], Any] | None = None
     after: Callable[[Any, int, Candidates, Candidates, SamplingSettings], Any] | None = None
+    edit: Callable[[SamplingSettings, History], Edit] | None = None
     falling: Callable[[Falling, SamplingSettings], Falling | None] | None = None
     notes: tuple[str, ...] = ()
     rare: bool = True

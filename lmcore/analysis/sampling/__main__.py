@@ -1,4 +1,4 @@
-"""Score texts under a sampler's settings: `python -m lmcore.analysis.sampling MODEL --text FILE --top-p 0.9`."""
+"""The same program as `python -m lmcore.sampling`, under its older name."""
 
 from lmcore.analysis.sampling.command import main
 

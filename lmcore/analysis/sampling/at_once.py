@@ -1,35 +1,28 @@
 """Settings at all positions of a text together: the same numbers as position by position, in a fraction of the time.
 
-The W largest logits of each position tell most of it (`lmcore.sampling.falling`). Stages in front that edit logits by
-the tokens before (penalties, DRY, a bias) run as ever, a position at a time. What is not certain from W logits is tried
-again with all of them, and what rounding decides is left to the caller, who asks `reshape`.
+Rows that are sorted once tell most of it (`lmcore.sampling.falling`). Stages in front that edit a few logits
+(penalties, DRY, a bias) say which and by how much, a position at a time. What rounding decides is left to the caller,
+who asks `reshape`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
-from lmcore.sampling import Candidates, Falling, History, SamplingSettings, Stage, registry, reshape
+from lmcore.sampling import Falling, History, SamplingSettings, Stage, registry
+from lmcore.sampling.sorted_rows import Change, EditedRows
 
 if TYPE_CHECKING:
     from lmcore.analysis.sampling.through import TextLogits
 
-__all__ = ["Measured", "WholeRows", "at_once", "in_falling_order"]
-
-WIDTH = 1024
-_MIDDLE = 8192  # looked at where WIDTH are too few, and before all V
-_BLOCK = 1 << 19  # numbers that are gone through together: few enough to stay in a processor's cache
-_ROWS = 8  # of all V logits, summed together
-_TEMPERATURES = 8  # whose sums over the vocabulary are kept
+__all__ = ["Measured", "at_once"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,221 +44,93 @@ class Measured:
         numbers = torch.full((3, n), torch.nan, dtype=torch.float64)
         return cls(torch.zeros(n, dtype=torch.bool), torch.zeros(n, dtype=torch.int64), *numbers)
 
-    def take(self, places: Tensor, other: Measured) -> None:
-        """Put another's numbers at these places, where they are certain."""
-        sure = other.certain
-        for name in ("candidates", "entropy_bits", "removed_mass", "bits", "certain"):
-            getattr(self, name)[places[sure]] = getattr(other, name)[sure]
 
-
-def in_falling_order(row: Tensor) -> Tensor:
-    """Sort logits `[V]`, the largest first; numpy sorts values several times faster than torch."""
-    values = -row.numpy()
-    values.sort()
-    return torch.from_numpy(np.negative(values, out=values))
-
-
-class WholeRows:
-    """Sums over all tokens of positions; kept for the temperatures that were asked last.
-
-    Args:
-        row: Gives the logits of a position, all of them, in any order.
-        largest: `[N]` float64, the largest of each.
-
-    Attributes:
-        at_hand: Rows that need not be asked for again, by position.
-    """
-
-    def __init__(self, row: Callable[[int], Tensor], largest: Tensor) -> None:
-        self._row, self._largest = row, largest
-        self._places = torch.arange(len(largest))
-        self._kept: dict[float, Tensor] = {}
-        self.at_hand: dict[int, Tensor] = {}
-
-    def at(self, places: Tensor) -> WholeRows:
-        """Those of some positions; what is kept is shared."""
-        part = copy(self)
-        part._places = self._places[places]
-        return part
-
-    def weights(self, temperature: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
-        """See `lmcore.sampling.falling.Sums`."""
-        untold = torch.full((2, len(self._largest)), torch.nan, dtype=torch.float64)
-        if len(temperature) and bool((temperature == temperature[0]).all()):
-            found = self._kept.setdefault(float(temperature[0]), untold)
-            for old in list(self._kept)[:-_TEMPERATURES]:
-                self._kept.pop(old, None)
-        else:
-            found = untold
-        asked = (where & found[0, self._places].isnan()).nonzero().squeeze(1)
-        # A few rows at a time: on a busy machine each operation that torch shares among threads waits for all of them.
-        for some in asked.split(_ROWS) if len(asked) else ():
-            places = self._places[some]
-            rows = pad_sequence([self._whole(place) for place in places.tolist()], True, -math.inf)
-            below = rows.double().sub_(self._largest[places, None]).div_(temperature[some, None])
-            weights = below.exp()
-            found[0, places] = weights.sum(1)
-            found[1, places] = (weights * below.clamp_min_(-1e6)).sum(1)
-        return found[0, self._places], found[1, self._places]
-
-    def spread(self, correction: int) -> Tensor:
-        """See `lmcore.sampling.falling.Sums`."""
-        spreads = [self._whole(place).double().std(correction=correction) for place in self._places.tolist()]
-        return torch.stack(spreads)
-
-    def _whole(self, place: int) -> Tensor:
-        return self.at_hand[place] if place in self.at_hand else self._row(place)
-
-
-def at_once(text: TextLogits, settings: SamplingSettings, width: int = WIDTH) -> Measured | None:
+def at_once(text: TextLogits, settings: SamplingSettings) -> Measured | None:
     """Measure every position; None where a stage can only be run a position at a time.
 
     Args:
         text: The text.
         settings: The settings.
-        width: How many of each position's largest logits are looked at before all of them.
 
     Raises:
-        ValueError: as `reshape`.
+        ValueError: a token of the text that is none of the vocabulary.
     """
     stages = [registry.get(name) for name in settings.active]
-    n_edits = next((place for place, stage in enumerate(stages) if not _edits(stage)), len(stages))
+    n_edits = next((place for place, stage in enumerate(stages) if stage.edit is None), len(stages))
     edits, rest = stages[:n_edits], stages[n_edits:]
-    measured = Measured.nothing(len(text))
+    if any(stage.falling is None for stage in rest):
+        return None
+    rows, came = _edited(text, settings, edits) if edits else (text.rows, text.came)
     tolerance = settings.rules.boundary_ulps * torch.finfo(text.logits.dtype).eps
-    vocab_size = text.logits.shape[1]
-    # To edit a position again costs as much as the chain there: then one look has to do.
-    looks = [4 * width] if edits else [width, _MIDDLE, vocab_size]
-    for seen in sorted({min(look, vocab_size) for look in looks}):
-        # A row with impossible tokens is left to the chain.
-        left = (~measured.certain & text.falling[:, -1].isfinite()).nonzero().squeeze(1)
-        for start in _edited(text, left, settings, edits, seen) if edits else _plain(text, left, seen):
-            tokens = start.falling(vocab_size, tolerance)
-            for stage in rest:
-                left_by = stage.falling and stage.falling(tokens, settings)
-                if left_by is None:
-                    return None
-                tokens = left_by.after(stage.name, tokens)
-            measured.take(start.places, start.measure(text, tokens))
-            start.sums.at_hand.clear()
-    return measured
+    tokens = Falling.start(rows, text.logits.shape[1], tolerance)
+    for stage in rest:
+        left_by = stage.falling and stage.falling(tokens, settings)
+        if left_by is None:
+            return None
+        tokens = left_by.after(stage.name, tokens)
+    return _measure(text, tokens, came)
 
 
-def _edits(stage: Stage) -> bool:
-    return stage.falling is None and stage.kind == "edit" and not stage.by_chance and stage.start is None
+def _measure(text: TextLogits, tokens: Falling, came: Tensor) -> Measured:
+    """Return the numbers of what survived."""
+    more, as_much = tokens.rows.count(came)
+    drawn = (more >= tokens.first) & (as_much <= tokens.end) & (came > -torch.inf)
+    gone = (more >= tokens.end) | (as_much <= tokens.first)
+    bits = torch.where(drawn, (tokens.total.log() - came / tokens.temperature) / math.log(2), math.inf)
+    bits = bits.where(bits < 1074, math.inf)  # less than the smallest number of float64: it cannot be drawn
+    kept, is_told = _kept_mass(text, tokens)
+    removed = torch.where(tokens.count == text.logits.shape[1], 0.0, (1 - kept).clamp_min(0))
+    certain = tokens.certain & (drawn | gone) & ~tokens.total.isnan() & is_told
+    bits = torch.where(tokens.count == 1, torch.where(drawn, 0.0, math.inf), bits.clamp_min(0)) + 0.0
+    return Measured(certain, tokens.count, tokens.entropy_nats.clamp_min(0) / math.log(2), removed, bits)
 
 
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """Some positions of a text as the first filter, or the temperature, finds them.
+def _kept_mass(text: TextLogits, tokens: Falling) -> tuple[Tensor, Tensor]:
+    """Return what the survivors weigh at T = 1 as the model left them, and where that is certain, `[N]` each."""
+    rows, ones = tokens.rows, torch.ones_like(tokens.temperature)
+    total = (text.totals - text.rows.largest).exp()
+    if not isinstance(rows, EditedRows):
+        until, ahead = text.rows.sums(ones, tokens.end), text.rows.sums(ones, tokens.first)
+        return (until.weights - ahead.weights) / total, ones > 0
+    # Untouched tokens survive from the least survivor's value to the largest one's; those that were touched, by what
+    # they are now.
+    low, high = rows.value(tokens.end - 1), tokens.largest
+    splits = (rows.count(low)[1] > tokens.end) | (rows.count(high)[0] < tokens.first)
+    until, ahead = text.rows.sums(ones, text.rows.count(low)[1]), text.rows.sums(ones, text.rows.count(high)[0])
+    weights = rows.before.exp()
+    taken, put = ((side >= low[:, None]) & (side <= high[:, None]) for side in (rows.before, rows.after))
+    changed = (weights * put).sum(1) - (weights * taken).sum(1)
+    return (until.weights - ahead.weights + changed) / total, ~splits
 
-    Attributes:
-        places: `[n]`, which they are.
-        largest: `[n, W]` float64, the largest logits, falling.
-        own: `[n, W]`, what these were before they were edited.
-        sums: Over all tokens.
-        began: `[n]`, how many tokens a bias left possible.
-        mass: `[n]` float64, the probability of these at T = 1.
-        came: `[n]` float64, the logit of the token that came; -inf where a bias banned it.
-        rank: `[n]`, its place in the falling order.
+
+def _edited(text: TextLogits, settings: SamplingSettings, edits: Sequence[Stage]) -> tuple[EditedRows, Tensor]:
+    """Return the rows as the first stages leave them, and the values of the tokens that came, -inf of a banned one.
+
+    The latest ones are kept for the next settings.
     """
-
-    places: Tensor
-    largest: Tensor
-    own: Tensor
-    sums: WholeRows
-    began: Tensor
-    mass: Tensor
-    came: Tensor
-    rank: Tensor
-
-    def falling(self, vocab_size: int, tolerance: float) -> Falling:
-        """All of their tokens."""
-        ones = torch.ones(len(self.places), dtype=torch.float64)
-        return Falling.start(self.largest - self.largest[:, :1], vocab_size, self.began, self.sums, ones, tolerance)
-
-    def measure(self, text: TextLogits, tokens: Falling) -> Measured:
-        """Return the numbers of what survived."""
-        drawn = (self.rank >= tokens.first) & (self.rank < tokens.first + tokens.count)
-        first = tokens.logits.gather(1, tokens.first[:, None]).squeeze(1)
-        below = (self.came - self.largest[:, 0] - first) / tokens.temperature
-        bits = torch.where(drawn, (tokens.total.log() - below) / math.log(2), math.inf)
-        bits = bits.where(bits < 1074, math.inf)  # less than the smallest number of float64: it cannot be drawn
-        end = int((tokens.first + tokens.count).clamp_max(tokens.width).max())
-        masses = (self.own[:, :end].double() - text.totals[self.places, None]).exp_()
-        kept = masses.where(tokens.alive[:, :end], 0.0).sum(1).where(~tokens.is_whole, self.mass)
-        removed = torch.where(tokens.count == text.logits.shape[1], 0.0, (1 - kept).clamp_min(0))
-        certain = tokens.certain & (tokens.at_hand | tokens.is_whole) & ~tokens.total.isnan()
-        return Measured(certain, tokens.count, tokens.entropy_nats / math.log(2), removed, bits.clamp_min(0) + 0.0)
-
-
-def _blocks(places: Tensor, width: int) -> Iterator[Tensor]:
-    return (block for block in places.split(max(_BLOCK // width, 1)) if len(block))
-
-
-def _plain(text: TextLogits, left: Tensor, width: int) -> Iterator[_Start]:
-    """Give positions as the model left them."""
-    for places in _blocks(left, width):
-        largest = text.falling[places, :width].double()
-        began = torch.full_like(places, text.logits.shape[1])
-        came = text.logits[places, torch.tensor(text.ids)[places + 1]].double()
-        ones = torch.ones(len(places), dtype=torch.float64)
-        yield _Start(places, largest, largest, text.sums.at(places), began, ones, came, text.ranks[places])
-
-
-def _edited(
-    text: TextLogits, left: Tensor, settings: SamplingSettings, edits: Sequence[Stage], width: int
-) -> Iterator[_Start]:
-    """Run the first stages at positions, and keep what they left of the largest logits for the next settings."""
     fields = {field.name for stage in edits for field in stage.fields}
     values = [(name, value) for name, value in settings.values if name in fields]
     only = SamplingSettings(values=values, order=settings.order, rules=settings.rules, engine=settings.engine)
-    kept = text.edited.get((only, width))
-    if kept is not None:
-        yield from kept
-        return
-    made = []
-    for places in _blocks(left, text.logits.shape[1]):
-        made.append(_edit(text, places, only, width))
-        yield made[-1]
-    text.edited.clear()
-    text.edited[only, width] = made
+    if only not in text.edited:
+        changes, came = zip(*(_change(text, place, only, edits) for place in range(len(text))), strict=True)
+        rows = EditedRows.edited(text.rows, changes)
+        text.edited.clear()
+        text.edited[only] = rows, torch.tensor(came, dtype=torch.float64) - rows.largest
+    return text.edited[only]
 
 
-def _edit(text: TextLogits, places: Tensor, only: SamplingSettings, width: int) -> _Start:
-    rows, ids_of_text = text.logits, text.ids  # not the text itself: it keeps what is made here
-
-    def edit(row: int) -> Candidates:
-        place = int(places[row])
-        return reshape(rows[place], only, History(prompt=ids_of_text[: place + 1])).final
-
-    size, n = text.logits.shape[1], len(places)
-    largest = torch.full((n, width), -math.inf, dtype=torch.float64)
-    own = torch.full((n, width), -math.inf, dtype=text.logits.dtype)
-    came, mass = torch.full((2, n), -math.inf, dtype=torch.float64)
-    began, rank = torch.full((2, n), size)
-    sums = WholeRows(lambda row: edit(row).tempered(), largest[:, 0])
-    for row, place in enumerate(places.tolist()):
-        tokens = edit(row)
-        logits, ids, token = tokens.tempered(), tokens.token_ids, text.ids[place + 1]
-        began[row], sums.at_hand[row] = len(ids), logits
-        at = int(torch.searchsorted(ids, token))
-        if at < len(ids) and int(ids[at]) == token:
-            came[row] = logits[at]
-            rank[row] = (logits > logits[at]).sum() + (logits[:at] == logits[at]).sum()
-        inside = _first(logits, width)
-        largest[row, : len(inside)] = logits[inside]
-        own[row, : len(inside)] = text.logits[place, ids[inside]]
-        everything = len(ids) == size
-        mass[row] = 1 if everything else (text.logits[place, ids].double() - text.totals[place]).exp().sum()
-    return _Start(places, largest, own, sums, began, mass, came, rank)
-
-
-def _first(logits: Tensor, n: int) -> Tensor:
-    """Positions of the n largest of `[V]`, falling, equal ones by position; a sort of few in place of one of all."""
-    positions = torch.arange(len(logits))
-    if n < len(logits):
-        rounded = logits.numpy().astype(np.float32)  # of half the bytes, and in the same order but for new ties
-        least = np.partition(rounded, len(rounded) - n)[len(rounded) - n]
-        positions = torch.from_numpy(np.flatnonzero(rounded >= least))
-    return positions[torch.sort(logits[positions], descending=True, stable=True).indices[:n]]
+def _change(text: TextLogits, place: int, only: SamplingSettings, stages: Sequence[Stage]) -> tuple[Change, float]:
+    """Edit the logits of a position; return what changed, and the logit of the token that came."""
+    history, token = History(prompt=text.ids[: place + 1]), text.ids[place + 1]
+    edits = [stage.edit(only, history) for stage in stages if stage.edit is not None]
+    changed = np.unique(np.concatenate([[token], *(edit.token_ids.numpy() for edit in edits)]))
+    if changed[-1] >= text.logits.shape[1]:
+        nowhere = np.array([math.inf])  # the chain says what is wrong
+        return Change(text.logits[place, :1].numpy(), nowhere), math.inf
+    old = text.logits[place, torch.from_numpy(changed)].numpy()
+    new = old.astype(np.float64)
+    for edit in edits:
+        at, by = np.searchsorted(changed, edit.token_ids.numpy()), edit.amounts.numpy()
+        was = new[at]
+        new[at] = was + by if edit.change == "add" else np.where(was > 0, was / by, was * by)
+    return Change(old, new), float(new[np.searchsorted(changed, token)])

@@ -87,7 +87,7 @@ def _as_text(value: Any) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m lmcore.analysis.sampling",
+        "python -m lmcore.sampling",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

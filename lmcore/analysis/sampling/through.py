@@ -21,9 +21,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmcore.analysis.sampling.at_once import Measured, WholeRows, at_once, in_falling_order
+from lmcore.analysis.sampling.at_once import Measured, at_once
 from lmcore.distribution import as_tensor
 from lmcore.sampling import History, SamplingSettings, reshape
+from lmcore.sampling.sorted_rows import SortedRows
 
 __all__ = ["LOOSE", "ScoredThrough", "TextLogits"]
 
@@ -41,9 +42,8 @@ class TextLogits:
         totals: `[S - 1]` float64, the logarithm of the sum of e^z at each position.
         entropy_bits: `[S - 1]` float64, at temperature 1.
         bits: `[S - 1]` float64, the surprisal of the token that came, at temperature 1.
-        falling: `[S - 1, V]`, each position's logits, the largest first.
-        ranks: `[S - 1]` int64, where the token that came stands in that order, from 0; equal ones by their ids.
-        sums: Over the vocabulary, kept for a few temperatures.
+        rows: The logits, sorted.
+        came: `[S - 1]` float64, the logit of the token that came, less the largest of its row.
         edited: What penalties and the like made of it last, kept for the next slider; `at_once` fills it.
     """
 
@@ -52,9 +52,8 @@ class TextLogits:
     totals: Tensor
     entropy_bits: Tensor
     bits: Tensor
-    falling: Tensor
-    ranks: Tensor
-    sums: WholeRows
+    rows: SortedRows
+    came: Tensor
     edited: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
@@ -68,21 +67,17 @@ class TextLogits:
             raise ValueError(
                 f"logits has shape {list(logits.shape)} for {len(ids)} ids: give one row a token, and 2 tokens or more."
             )
-        rows = as_tensor(logits[:-1], "logits")
-        falling, came = torch.empty_like(rows), torch.as_tensor(ids)[1:]
-        ranks = torch.empty(len(rows), dtype=torch.int64)
-        for place, row in enumerate(rows):  # a row at a time: in float64 a whole text's logits would be large
-            falling[place] = in_falling_order(row)
-            z = row[came[place]]
-            ranks[place] = (row > z).sum() + (row[: came[place]] == z).sum()
-        largest = falling[:, 0].double()
-        sums = WholeRows(rows.__getitem__, largest)
-        ones = torch.ones(len(rows), dtype=torch.float64)
-        weights, terms = sums.weights(ones, ones > 0)
-        totals = largest + weights.log()
-        bits = (totals - rows.gather(1, came[:, None]).squeeze(1).double()) / math.log(2)
+        given, tokens = as_tensor(logits[:-1], "logits"), torch.as_tensor(ids)[1:, None]
+        rows, ones = SortedRows.of(given), torch.ones(len(given), dtype=torch.float64)
+        weights, terms = rows.sums(ones, rows.size)
+        for place in (~rows.fits).nonzero().squeeze(1).tolist():
+            values = given[place].double() - rows.largest[place]
+            weights[place], terms[place] = values.exp().sum(), (values.exp() * values.clamp_min(-1e6)).sum()
+        came = given.gather(1, tokens).squeeze(1).double() - rows.largest
+        bits = (weights.log() - came) / math.log(2)
         entropies = (weights.log() - terms / weights) / math.log(2)
-        return cls(rows, tuple(int(token) for token in ids), totals, entropies, bits, falling, ranks, sums)
+        totals = rows.largest + weights.log()
+        return cls(given, tuple(int(token) for token in ids), totals, entropies, bits, rows, came)
 
     def __len__(self) -> int:
         """Return the number of positions, one less than of tokens."""

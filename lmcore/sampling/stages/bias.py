@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from lmcore.sampling.candidates import Candidates
-from lmcore.sampling.stage import Context, Field, Stage
+from lmcore.sampling.stage import Context, Edit, Field, History, Stage
+
+if TYPE_CHECKING:
+    from lmcore.sampling.settings import SamplingSettings
 
 __all__ = ["LOGIT_BIAS", "Bias"]
 
@@ -40,10 +43,15 @@ class Bias(Field):
 
 def logit_bias(tokens: Candidates, context: Context) -> Candidates:
     """Add a number to the logits of some tokens; -inf bans one."""
-    bias = dict(context.settings.logit_bias)
+    edit = _edit(context.settings, context.history)
+    tokens.check_ids(edit.token_ids, "logit_bias")
+    return tokens.edited(*edit)
+
+
+def _edit(settings: SamplingSettings, history: History) -> Edit:
+    bias = dict(settings.logit_bias)
     ids = torch.tensor(list(bias), dtype=torch.int64)
-    tokens.check_ids(ids, "logit_bias")
-    return tokens.edited(ids, "add", torch.tensor(list(bias.values()), dtype=torch.float64))
+    return Edit(ids, "add", torch.tensor(list(bias.values()), dtype=torch.float64))
 
 
 LOGIT_BIAS = Stage(
@@ -55,5 +63,6 @@ LOGIT_BIAS = Stage(
     source="OpenAI API reference",
     fields=(Bias(name="logit_bias", off=()),),
     run=logit_bias,
+    edit=_edit,
     rare=False,
 )

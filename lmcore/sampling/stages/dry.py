@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from lmcore.sampling.candidates import Candidates
-from lmcore.sampling.stage import Context, Field, Ids, Note, Range, Stage, span
+from lmcore.sampling.stage import Context, Edit, Field, History, Ids, Note, Range, Stage, span
 
-__all__ = ["DRY", "Match", "matches"]
+if TYPE_CHECKING:
+    from lmcore.sampling.settings import SamplingSettings
+
+__all__ = ["DRY", "Match", "matches", "repeated"]
 
 NO_MATCH = "the latest tokens repeat no earlier stretch"
 REPEATS = "the latest {length} tokens came before; tokens lowered: {count}"
@@ -75,19 +78,28 @@ def _common_beginnings(items: list[int]) -> list[int]:
 
 def dry(tokens: Candidates, context: Context) -> tuple[Candidates, Note]:
     """Lower each token that continues a repetition by `multiplier * base ** (length - allowed_length)`."""
-    settings, seen = context.settings, context.history.all
-    window, allowed = settings.dry_penalty_last_n, settings.dry_allowed_length
-    latest = seen if window is None else seen[max(len(seen) - window, 0) :]
-    found = matches(latest, allowed, frozenset(settings.dry_sequence_breakers))
+    found = repeated(context.settings, context.history)
     if not found:
         return tokens, Note(NO_MATCH)
-    most = _LARGEST / math.log(settings.dry_base) if settings.dry_base > 1 else math.inf
-    ids = torch.tensor([match.token_id for match in found])
-    tokens.check_ids(ids, "history")
-    powers = [settings.dry_base ** min(match.length - allowed, most) for match in found]
-    amounts = torch.tensor(powers, dtype=torch.float64) * -settings.dry_multiplier
+    edit = _edit_of(found, context.settings)
+    tokens.check_ids(edit.token_ids, "history")
     note = Note(REPEATS, length=max(match.length for match in found), count=len(found))
-    return tokens.edited(ids, "add", amounts), note
+    return tokens.edited(*edit), note
+
+
+def repeated(settings: SamplingSettings, history: History) -> list[Match]:
+    """Return what these settings find in a history; places count from the beginning of all its tokens."""
+    seen, window = history.all, settings.dry_penalty_last_n
+    begin = 0 if window is None else max(len(seen) - window, 0)
+    found = matches(seen[begin:], settings.dry_allowed_length, frozenset(settings.dry_sequence_breakers))
+    return [match._replace(place=match.place + begin) for match in found]
+
+
+def _edit_of(found: Sequence[Match], settings: SamplingSettings) -> Edit:
+    most = _LARGEST / math.log(settings.dry_base) if settings.dry_base > 1 else math.inf
+    ids = torch.tensor([match.token_id for match in found], dtype=torch.int64)
+    powers = [settings.dry_base ** min(match.length - settings.dry_allowed_length, most) for match in found]
+    return Edit(ids, "add", torch.tensor(powers, dtype=torch.float64) * -settings.dry_multiplier)
 
 
 DRY = Stage(
@@ -119,5 +131,6 @@ DRY = Stage(
     ),
     run=dry,
     needs_history=True,
+    edit=lambda settings, history: _edit_of(repeated(settings, history), settings),
     notes=(NO_MATCH, REPEATS),
 )

@@ -53,20 +53,19 @@ def at_least(tokens: Candidates, cutoff: float, context: Context) -> tuple[Candi
 
 def falling_at_least(tokens: Falling, cutoff: float | torch.Tensor) -> Falling:
     """Do what `at_least` does, for many positions."""
-    return tokens.keep_at_least(tokens.probs, cutoff * (1 - tokens.tolerance) * torch.ones_like(tokens.total))
+    return tokens.keep_probable(cutoff * (1 - tokens.tolerance) * torch.ones_like(tokens.temperature))
 
 
 def _top_n_sigma_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
-    if settings.rules.top_n_sigma_divisor == "n - 1" and bool((tokens.count == 1).any()):
+    is_less_one = settings.rules.top_n_sigma_divisor == "n - 1"
+    if is_less_one and bool((tokens.count == 1).any()):
         tokens = tokens.unsure(tokens.count == 1)
-    cutoff = -settings.top_n_sigma * tokens.spread(int(settings.rules.top_n_sigma_divisor == "n - 1"))
-    largest = tokens.logits.gather(1, tokens.first[:, None])
-    return tokens.keep_at_least(tokens.logits - largest, cutoff, GUARD * (1 + cutoff.abs()))
+    cutoff = tokens.largest - settings.top_n_sigma * tokens.spread(int(is_less_one))
+    return tokens.keep_from(cutoff, GUARD * (1 + cutoff.abs()))
 
 
 def _min_p_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
-    cutoff = torch.full_like(tokens.temperature, settings.min_p * (1 - tokens.tolerance))
-    return tokens.keep_at_least(tokens.weights, cutoff)
+    return tokens.keep_from(tokens.largest + tokens.temperature * math.log(settings.min_p * (1 - tokens.tolerance)))
 
 
 def _epsilon_falling(tokens: Falling, settings: SamplingSettings) -> Falling:

@@ -101,21 +101,22 @@ def _largest(tokens: Candidates, n: int) -> Tensor:
 
 
 def _top_a_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
-    return falling_at_least(tokens, settings.top_a / tokens.total**2)  # the largest weight is 1
+    largest = (tokens.largest / tokens.temperature).exp() / tokens.total
+    return falling_at_least(tokens, settings.top_a * largest**2)
 
 
 def _top_h_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
-    n = min(_TOP_H_LOOKS_AT, tokens.width)
-    places = tokens.first[:, None] + torch.arange(n)
-    weights = tokens.weights.gather(1, places.clamp_max(tokens.width - 1)).where(places < tokens.width, 0.0)
+    values = tokens.rows.stretch(tokens.first, _TOP_H_LOOKS_AT)
+    alive = torch.arange(_TOP_H_LOOKS_AT) < tokens.count[:, None]
+    heated = (values - tokens.largest[:, None]) / tokens.temperature[:, None]
+    weights = heated.masked_fill(~alive, -torch.inf).exp()
     probs = weights / weights.sum(1, keepdim=True)
     sums = -torch.xlogy(probs, probs).cumsum(1)
     limit = sums[:, -1:] * settings.top_h
     # Beyond the survivors the sums stay as they are, and so would be within: `keep` counts survivors only.
     within = (sums <= limit).sum(1)
     near = ((sums - limit).abs() < GUARD).any(1)
-    beyond = ~tokens.at_hand & (tokens.first + _TOP_H_LOOKS_AT > tokens.width)
-    return tokens.keep(within.clamp_min(1)).unsure(near | beyond)
+    return tokens.keep(within.clamp_min(1)).unsure(near)
 
 
 def _p_less_falling(tokens: Falling, settings: SamplingSettings) -> Falling:

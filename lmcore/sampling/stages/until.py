@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from lmcore.distribution import largest
+from lmcore.sampling.around import Around
 from lmcore.sampling.candidates import Candidates
 from lmcore.sampling.falling import GUARD, Falling
-from lmcore.sampling.nucleus import Boundary, count_until_mass, first_until_mass, fit_within
+from lmcore.sampling.nucleus import first_until_mass, fit_within, goes_without
 from lmcore.sampling.stage import NOTHING, Context, Field, Note, Range, Stage, span
 
 if TYPE_CHECKING:
@@ -49,9 +50,8 @@ def _top_k_falling(tokens: Falling, settings: SamplingSettings) -> Falling:
 
 def _splits_equals(before: Falling, after: Falling) -> torch.Tensor:
     """`[N]` bool, where the last survivor and the first that was taken away have equal logits."""
-    end = (after.first + after.count).clamp_max(before.width - 1)
-    equal = before.logits.gather(1, end[:, None]) == before.logits.gather(1, (end - 1).clamp_min(0)[:, None])
-    return equal.squeeze(1) & (after.count < before.count)
+    equal = before.rows.value(after.end) == before.rows.value(after.end - 1)
+    return equal & (after.count < before.count)
 
 
 def top_p(tokens: Candidates, context: Context) -> tuple[Candidates, Note]:
@@ -84,20 +84,22 @@ def top_p(tokens: Candidates, context: Context) -> tuple[Candidates, Note]:
 
 
 def _top_p_falling(tokens: Falling, settings: SamplingSettings) -> Falling | None:
-    rules = settings.rules
+    rules, p = settings.rules, settings.top_p
     if rules.top_p_boundary == "crossing dropped":
         return None
     joint = rules.top_p_joint == "yes" or (rules.top_p_joint == "without min_p" and settings.min_p == 0)
     of = tokens.entered.get("top_k", tokens) if joint else tokens
-    boundary: Boundary = "exceed" if rules.top_p_boundary == "exceed" else "reach"
-    shares = of.weights.cumsum(1).div_(of.total[:, None])
-    count, near = count_until_mass(
-        shares, of.first, settings.top_p, boundary=boundary, tolerance=of.tolerance, guard=GUARD
-    )
+    exceeds = rules.top_p_boundary == "exceed"
+    found = of.rows.reach(of.temperature, of.ahead.weights + p * of.total, GUARD * of.total, exceeds)
+    count, near = found.count - of.first, found.near
+    if not exceeds and of.tolerance > 0:
+        before, weight = (found.before - of.ahead.weights) / of.total, found.weight / of.total
+        is_out, by_rounding = goes_without(before, weight, p, of.tolerance, GUARD)
+        count, near = count - is_out.long(), near | by_rounding
     inside = of.keep(count)
     if rules.top_p_ties != "lowest":
         near = near | _splits_equals(of, inside)
-    return tokens.keep(inside.count).unsure(near | ~inside.certain | of.total.isnan())
+    return tokens.keep(inside.count).unsure(near | of.total.isnan())
 
 
 def typical_p(tokens: Candidates, context: Context) -> Candidates:
@@ -122,31 +124,27 @@ def typical_p(tokens: Candidates, context: Context) -> Candidates:
 
 
 def _typical_falling(tokens: Falling, settings: SamplingSettings) -> Falling | None:
-    rules = settings.rules
+    rules, mass = settings.rules, settings.typical_p
     if rules.typical_score == "exllamav2":
         return None
-    log_probs, expected = tokens.below_max - tokens.total.log()[:, None], -tokens.entropy_nats[:, None]
-    distances, order = (log_probs - expected).abs().where(tokens.alive, torch.inf).sort(dim=1, stable=True)
-    shares = tokens.weights.gather(1, order).cumsum(1).div_(tokens.total[:, None])
-    count, near = count_until_mass(
-        shares,
-        torch.zeros_like(tokens.first),
-        settings.typical_p,
-        boundary=rules.typical_boundary,
-        tolerance=tokens.tolerance,
-        guard=GUARD,
-    )
-    count = torch.minimum(count, tokens.count).clamp_max(tokens.width)
-    entered = torch.arange(tokens.width) < count[:, None]
-    first = order.where(entered, tokens.width).amin(1)
-    last = order.where(entered, -1).amax(1)
-    following = distances.gather(1, count.clamp_max(tokens.width - 1)[:, None]).squeeze(1)
-    farthest = distances.gather(1, (count - 1)[:, None]).squeeze(1)
-    near = near | ((following - farthest).abs() < GUARD) & (count < tokens.count)
-    # The order beyond those at hand goes on rising, unless the nearest to the entropy is not among them.
-    goes_on = ~tokens.at_hand & ((last == tokens.width - 1) | (log_probs[:, -1] >= expected[:, 0]))
-    hole = last - first + 1 != count  # equally near ones on both sides
-    return tokens.keep(count, first).unsure(near | goes_on | hole | tokens.total.isnan())
+    # |-log p - H| is the distance of a value from this one, over T; the survivors stand on its two sides.
+    middle = tokens.temperature * (tokens.total.log() - tokens.entropy_nats)
+    around = Around.of(tokens, middle, mass * tokens.total)
+    shares = (around.known[:, None] + around.weights.cumsum(1)) / tokens.total[:, None]
+    goals = torch.tensor([mass - GUARD, mass, mass + GUARD], dtype=torch.float64).expand(len(shares), 3).contiguous()
+    exceeds = rules.typical_boundary == "exceed"
+    fewest, found, most = torch.searchsorted(shares, goals, right=exceeds).unbind(1)
+    near = fewest != most
+    if rules.typical_boundary != "dropped":
+        sums = torch.cat([around.known[:, None] / tokens.total[:, None], shares], dim=1)
+        before = sums.gather(1, found[:, None]).squeeze(1)
+        weight = sums.gather(1, (found + 1).clamp_max(shares.shape[1])[:, None]).squeeze(1) - before
+        found = found + 1
+        if rules.typical_boundary == "reach" and tokens.tolerance > 0:
+            is_out, by_rounding = goes_without(before, weight, mass, tokens.tolerance, GUARD)
+            found, near = found - is_out.long(), near | by_rounding
+    first, count, untold = around.stretch(found)
+    return tokens.keep(count, first).unsure(near | untold | tokens.total.isnan())
 
 
 def _counts(vocab_size: int) -> list[int]:

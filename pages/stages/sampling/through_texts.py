@@ -56,9 +56,7 @@ def show(lm: LanguageModel, settings: SamplingSettings, pinned: SamplingSettings
     else:
         st.fragment(_watch, run_every=_REFRESH if reading.running else None)(lm, reading, reading.running)
     if (options := as_arguments(settings)) is not None:
-        command = (
-            f"python -m lmcore.analysis.sampling {shlex.quote(lm.name)} --text texts.txt {options} --out table.csv"
-        )
+        command = f"python -m lmcore.sampling {shlex.quote(lm.name)} --text texts.txt {options} --out table.csv"
         st.code(command, language="bash", wrap_lines=True)
 
 

@@ -29,6 +29,36 @@ def test_a_curl_line_becomes_messages_settings_and_sentences_and_no_key():
     assert "secret" not in repr(request)
 
 
+_BODY = '{"prompt":"It\'s 今","top_p":0.5}'
+_PLAIN = "'" + _BODY.replace("'", "\\u0027") + "'"
+_ESCAPED = _BODY.replace('"', '\\"')
+LINES = {
+    "as bash quotes it": "curl 'http://h:8000/v1/completions' --data-raw $'" + _BODY.replace("'", "\\'") + "'",
+    "a quote within quotes": "curl h:8000/v1/completions -d '" + _BODY.replace("'", "'\\''") + "'",
+    "over lines, a pipe": f"curl -sS \\\n h:8000/v1/completions \\\n --json {_PLAIN} | jq .",
+    "options joined": f'curl --json="{_ESCAPED}" -XPOST h:8000/v1/completions',
+    "a key set in front": f"API_KEY=sk-secret curl h:8000/v1/completions -d {_PLAIN}",
+    "a body below": f"curl h:8000/v1/completions -d @- <<EOF\n{_BODY}\nEOF",
+    "a body below, quoted": f"curl h:8000/v1/completions --json @- << 'END' | jq\n{_BODY}\nEND\n",
+    "Windows, by hand": f'curl "http://h:8000/v1/completions" ^\n --data-raw "{_ESCAPED}"',
+    "Windows, from a browser": 'curl ^"http://h:8000/v1/completions^" ^\r\n  --data-raw ^"{}^"'.format(
+        _ESCAPED.replace("{", "^{").replace("}", "^}").replace('\\"', '^\\^"')
+    ),
+    "in a Markdown text": f"```bash\n$ curl h:8000/v1/completions -d {_PLAIN}\n```",
+    "the body in a Markdown text": '```json\n{"prompt":"It\'s 今","top_p":0.5}\n```',
+}
+
+
+def test_curl_lines_as_people_have_them():
+    for kind, line in LINES.items():
+        request = read(line)
+        assert (request.prompt, request.settings.top_p) == ("It's 今", 0.5), kind
+        assert request.settings.engine == ("openai" if kind.startswith("the body") else "vllm"), kind
+        assert "secret" not in repr(request), kind
+    with pytest.raises(RequestError, match="lies in a file"):
+        read("curl h:8000/v1/completions --json @body.json")
+
+
 @pytest.mark.parametrize(
     ("text", "server"),
     [

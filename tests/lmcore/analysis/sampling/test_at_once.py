@@ -57,10 +57,10 @@ def any_settings(draw):
     return SamplingSettings(**values, order=draw(st.permutations(list(STAGES))))
 
 
-@given(texts(), any_settings(), st.sampled_from([3, 8, 100]))
-def test_what_is_certain_is_what_the_chain_gives(text, settings, width):
+@given(texts(), any_settings())
+def test_what_is_certain_is_what_the_chain_gives(text, settings):
     try:
-        found = at_once(text, settings, width)
+        found = at_once(text, settings)
     except ValueError:
         return  # a bias left no token
     if found is None:
@@ -112,12 +112,3 @@ def test_little_is_left_to_the_chain(wide, settings):
 @pytest.mark.parametrize("settings", [SamplingSettings(mirostat=2), SamplingSettings(xtc_probability=0.5)], ids=str)
 def test_state_and_chance_are_run_a_position_at_a_time(wide, settings):
     assert at_once(wide, settings) is None
-
-
-def test_the_sums_of_a_temperature_are_made_once(wide):
-    first = at_once(wide, SamplingSettings(temperature=0.7))
-    ones = torch.full((len(wide),), 0.7, dtype=torch.float64)
-    again = wide.sums.weights(ones, ones > 0)[0]
-    expected = ((wide.logits.double() - wide.logits.double().amax(1, keepdim=True)) / 0.7).exp().sum(1)
-    torch.testing.assert_close(again, expected)
-    assert first is not None and bool(first.certain.all())
