@@ -17,7 +17,7 @@ from pages.figures.generation import distribution as figures
 from pages.figures.theme import fmt_probability
 from pages.live.sampling_lab.labels import stage_titles, translated_note
 from pages.stages.generation.runs import SELECTED
-from pages.stages.sampling import knobs
+from pages.stages.sampling import knobs, remembered
 
 MAX_CANDIDATES = 100  # offered to be taken instead, the most probable first
 
@@ -54,7 +54,7 @@ def show(run: GenerationRun, node: Node | None, top_n: int) -> None:
     )
     _facts(node, result, position)
     if not run.running:
-        _stages(run, node, result, order)
+        _stages(run, node, result)
         _actions(run, node, result)
 
 
@@ -94,12 +94,12 @@ def _facts(node: Node | None, result: Reshaped, position: int) -> None:
         st.caption(_("1 candidate: the seed has no effect."))
 
 
-def _stages(run: GenerationRun, node: Node | None, result: Reshaped, order: list[int]) -> None:
+def _stages(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
     """Tell what each stage did to the distribution, and the state of those that carry one from token to token."""
     if not result.steps:
         return
     titles, rows = stage_titles(), []
-    before, after = states(result), states(result, node.token_id) if node is not None else {}
+    before, after = remembered.states(result), remembered.states(result, node.token_id) if node is not None else {}
     for step in result.steps:
         row = {
             _("stage"): titles[step.name],
@@ -112,28 +112,14 @@ def _stages(run: GenerationRun, node: Node | None, result: Reshaped, order: list
             row[_("state before")], row[_("state after")] = before.get(step.name, ""), after.get(step.name, "")
         rows.append(row)
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="generation.stages_of_token")
-    if before:
-        with st.expander(_("The state after each possible token")):
-            possible = [token_id for token_id in order if result.probs[token_id] > 0]
-            following = [states(result, token_id) for token_id in possible]
-            columns = {
-                _("token"): [_label(run, token_id) for token_id in possible],
-                _("probability"): [fmt_probability(float(result.probs[token_id])) for token_id in possible],
-                **{titles[name]: [each[name] for each in following] for name in before},
-            }
-            st.dataframe(pd.DataFrame(columns), hide_index=True, key="generation.next_states")
+    history = run.tree.history(run.node if node is None or node.parent is None else node.parent)
+    with st.expander(_("Memory, chance and state of these stages")) if _looks_further(result) else st.container():
+        remembered.show(result, history, run.tree.lm.tokenizer.token_bytes, "generation.remembered")
 
 
-def states(result: Reshaped, token_id: int | None = None) -> dict[str, str]:
-    """Return what stages such as mirostat carry into a token, or, with its id, out of it, by the stage's name."""
-    carried = result.state if token_id is None else result.next_state(token_id)
-    found = {}
-    for step in result.steps:
-        if (start := registry.get(step.name).start) is not None:
-            value = carried.get(step.name, start(result.settings))
-            numbers = value if isinstance(value, tuple) else (value,)
-            found[step.name] = ", ".join(f"{number:.4f}" for number in numbers)
-    return found
+def _looks_further(result: Reshaped) -> bool:
+    stages = [registry.get(step.name) for step in result.steps]
+    return any(stage.name == "dry" or stage.by_chance or stage.start is not None for stage in stages)
 
 
 def _actions(run: GenerationRun, node: Node | None, result: Reshaped) -> None:

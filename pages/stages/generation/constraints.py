@@ -98,6 +98,13 @@ def note(run: GenerationRun) -> None:
     )
 
 
+def say_free() -> None:
+    """Say, where a constraint is set, that it does not hold for the texts shown."""
+    remember()
+    if chosen() is not None:
+        st.caption(_("The constraint holds for the text token by token, not for the texts of this view."))
+
+
 def why(refused: ConstraintRefused | None) -> str:
     """Return why no token can follow under the constraint, in a sentence."""
     if refused is None:

@@ -14,7 +14,7 @@ from lmcore.engines.engine import Engine
 from lmcore.generation.engine_run import EngineRun, ServedNode
 from pages.common import engine_facts, engines, link, page, widgets
 from pages.common.text import _
-from pages.stages.generation import branches, engine_line, runs, stages, turn
+from pages.stages.generation import branches, constraints, engine_line, runs, stages, turn
 from pages.stages.generation.buttons import buttons
 from pages.stages.generation.controls import MAX_SEED, PRESETS
 from pages.stages.tokenization.common import require_text
@@ -49,6 +49,7 @@ def show(engine: Engine) -> None:
         ),
     )
     text = require_text()
+    constraints.say_free()
     facts = engine_facts.of(engine, log_probs=True, check=False)  # a run checks: what was drawn is shown without
     page.equation(r"t_{n+1} \sim \mathrm{reshape}\big(P(\cdot \mid t_1, \dots, t_n)\big)")
     run = current(engine, text)

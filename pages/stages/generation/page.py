@@ -7,6 +7,7 @@ from pages.common.text import _
 from pages.stages.generation import (
     cache,
     constrained,
+    constraints,
     continuing,
     engine,
     repetition,
@@ -20,6 +21,7 @@ from pages.stages.generation import (
 )
 
 LARGER = "smollm2-135m-instruct"  # a model that has read so much that its circles tighten
+FREE = ("search", "trap", "many", "speculation")  # views whose texts no constraint limits
 titles = {
     "write": _("Token by token"),
     "search": _("Greedy, beam, exhaustive"),
@@ -40,6 +42,8 @@ def show() -> None:
     prompt = session.require_tokens()
     run = runs.current(lm, prompt)
     view = widgets.views("generation.view", titles, 3)
+    if view in FREE:
+        constraints.say_free()
     if view == "write":
         writing.show(lm, prompt, run)
     elif view == "search":

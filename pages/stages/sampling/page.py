@@ -22,6 +22,7 @@ from pages.stages.sampling import (
     knobs,
     origins,
     pasted,
+    remembered,
     sources,
     tables,
     through,
@@ -70,6 +71,8 @@ def show() -> None:
             on_settings=knobs.take,
         )
     origins.show(settings, card)
+    if result is not None:
+        remembered.show(result, source.history, source.token, "sampling.remembered")
     page.equation(
         # A narrow page breaks the line between what stands in braces.
         r"{p_i = \frac{e^{z_i / T}}{\sum_{j=1}^{V} e^{z_j / T}}}, \qquad \allowbreak {"
