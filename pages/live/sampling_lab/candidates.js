@@ -64,10 +64,13 @@ export function weigh(c) {
     const sums = isLarge ? room.sums.subarray(0, n) : new Float64Array(n);
     const largest = logits[0];
     let sum = 0;
-    for (let i = 0; i < n; i++) {
-      sum += weights[i] = Math.exp((logits[i] - largest) / temperature);
+    let i = 0;
+    for (let weight = 1; i < n && weight > 0; i++) {
+      sum += weights[i] = weight = Math.exp((logits[i] - largest) / temperature);
       sums[i] = sum;
     }
+    weights.fill(0, i); // what follows is less still
+    sums.fill(sum, i);
     Object.assign(c, { weights, sums, total: sum });
   }
   return c.weights;
@@ -116,6 +119,14 @@ export function countWhile(c, test) {
   return low;
 }
 
+// Those of at least a probability; the most probable, with its equals, where there is none. Returns [candidates, note].
+export function atLeast(c, cutoff, tolerance) {
+  const weights = weigh(c);
+  const count = countWhile(c, (i) => weights[i] / c.total >= cutoff * (1 - tolerance));
+  if (count > 0) return [keepFirst(c, count), null];
+  return [keepFirst(c, countWhile(c, (i) => c.logits[i] === c.logits[0])), { kind: "one_kept" }];
+}
+
 // The same tokens with some logits changed: the changed ones are taken out and merged in again where they belong now.
 // changes: Map rank -> function of the tempered logit. A logit of -inf takes its token out of play.
 export function edited(c, changes, ids) {
@@ -153,10 +164,23 @@ export function edited(c, changes, ids) {
 
 // The same tokens with other logits: change(tempered logit).
 export function relogit(c, change, ids) {
-  const byRank = c.byRank.map((logit) => change(logit / c.temperature));
-  const isFalling = c.ranks.every((rank, i) => i === 0 || byRank[rank] <= byRank[c.ranks[i - 1]]);
-  const ranks = isFalling ? c.ranks : c.ranks.slice().sort((a, b) => byRank[b] - byRank[a] || ids[a] - ids[b]);
-  return candidates(ranks, Float64Array.from(ranks, (rank) => byRank[rank]), byRank, 1, c.ranked);
+  const byRank = new Float64Array(c.byRank.length);
+  for (let rank = 0; rank < byRank.length; rank++) byRank[rank] = change(c.byRank[rank] / c.temperature);
+  const before = (a, b) => byRank[b] - byRank[a] || ids[a] - ids[b];
+  let ranks = c.ranks;
+  for (let i = 1; i < ranks.length; i++) {
+    if (byRank[ranks[i]] <= byRank[ranks[i - 1]]) continue;
+    ranks = ranks.slice().sort(before);
+    break;
+  }
+  return candidates(ranks, along(ranks, byRank), byRank, 1, c.ranked);
+}
+
+// The values of ranks, in their order.
+export function along(ranks, values) {
+  const found = new Float64Array(ranks.length);
+  for (let i = 0; i < found.length; i++) found[i] = values[ranks[i]];
+  return found;
 }
 
 // Probability of a token among the candidates c, 0 when `isIn` is false.

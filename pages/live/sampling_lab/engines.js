@@ -2,7 +2,7 @@
 
 import { OFF, STAGES, isOff } from "./reshape.js";
 
-// engine: {stages, lacks, off, rules, window, alone, limits}; see engines.py. Returns settings for `reshape`.
+// engine: {stages, lacks, off, reads, rules, window, alone, limits}; see engines.py. Returns settings for `reshape`.
 export function under(engine, settings) {
   const used = { ...settings, rules: engine.rules, penalty_last_n: windowOf(engine, settings.penalty_last_n ?? 0) };
   const switched = Object.keys(engine.alone ?? {}).find((field) => !isOff(field, settings[field]));
@@ -12,6 +12,7 @@ export function under(engine, settings) {
       if (field === "penalty_last_n") continue;
       const lacks = !stages.includes(name) || engine.lacks?.includes(field);
       if (lacks || engine.off[field]?.includes(settings[field])) used[field] = OFF[field];
+      else used[field] = engine.reads[field]?.[settings[field]] ?? used[field];
     }
   }
   return used;

@@ -44,6 +44,7 @@ def table(model: Mapping[str, Any] | None = None, only: str | None = None) -> di
         "defaults": {},
         "rules": asdict(Rules()),
         "off": {},
+        "reads": {},
         "limits": {},
         "window": "all",
         "lacks": (),
@@ -70,6 +71,7 @@ def _described(preset: Preset, model: Mapping[str, Any]) -> dict[str, Any]:
         "defaults": defaults,
         "rules": asdict(preset.rules),
         "off": {name: [end for end in _ENDS if is_off(end)] for name, is_off in preset.off.items()},
+        "reads": {name: _read(name, preset) for name in preset.reads if all_fields()[name].whole},
         "limits": {name: limit_of(name, limit) for name, limit in preset.limits.items()},
         "window": window(preset),
         "lacks": preset.lacks,
@@ -77,6 +79,12 @@ def _described(preset: Preset, model: Mapping[str, Any]) -> dict[str, Any]:
         "says": says(preset.rules),
         "about": about,
     }
+
+
+def _read(name: str, preset: Preset) -> dict[int, Any]:
+    """Return how an engine reads the values of a field of few whole numbers: a form that it takes for another."""
+    field = all_fields()[name]
+    return {int(stop): preset.read(name, int(stop)) for stop in field.stops(1) if stop != field.off}
 
 
 def window(preset: Preset) -> str | None:

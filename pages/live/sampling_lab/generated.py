@@ -6,15 +6,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from lmcore.sampling import Rules
+from lmcore.sampling import STAGES, Rules
 from lmcore.sampling.registry import all_fields, all_stages
 
-KERNELS = {
-    *("logit_bias", "repetition_penalty", "frequency_penalty", "presence_penalty", "temperature", "smoothing_factor"),
-    *("top_n_sigma", "top_h", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff"),
-    *("top_a", "min_k", "p_less"),
-}
-"""The stages that the lab's scripts compute themselves (KERNELS of reshape.js); lmcore computes the others."""
+KERNELS = set(STAGES)
+"""The stages that the lab's scripts compute themselves (KERNELS of reshape.js); lmcore computes registered ones."""
 
 
 def scripts() -> dict[str, str]:

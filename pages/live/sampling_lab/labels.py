@@ -7,6 +7,7 @@ from typing import Any
 
 from lmcore.sampling import NOTES, STAGES, Field, Note, Stage
 from lmcore.sampling.registry import all_stages
+from lmcore.sampling.stages import chance, dry, memory
 from pages.common.text import _, readable
 from pages.live.sampling_lab.engines import limit_of
 from pages.live.sampling_lab.generated import off
@@ -112,6 +113,12 @@ def labels() -> dict[str, Any]:
             "clamped": _("k = {k} is limited to the {size} tokens of the vocabulary"),
             "top_p_zero": _("p = 0 keeps one token"),
             "one_kept": _("no token qualifies, so the most probable stays"),
+            "no_match": _(dry.NO_MATCH),
+            "repeats": _(dry.REPEATS),
+            "too_few": _(chance.TOO_FEW),
+            "xtc_acts": _(chance.ACTS).replace("{probability:g}", "{p}"),
+            "mu": _(memory.MU).replace("{mu:.4f}", "{t}"),
+            "target": _(memory.TARGET).replace("{target:.4f}", "{t}"),
         },
         "columns": {
             "token": _("Token"),

@@ -125,7 +125,8 @@ export function aroundTypical(c, mass, rules, tolerance) {
   const { logits, temperature, total } = c;
   const n = logits.length;
   const added = kind === "exllamav2" ? (i) => weights[i] / total : () => 0;
-  const score = (i) => (logits[i] - logits[0]) / temperature - Math.log(total) + added(i); // falls with i
+  const logTotal = Math.log(total);
+  const score = (i) => (logits[i] - logits[0]) / temperature - logTotal + added(i); // falls with i
   let expected = -entropyNats(c);
   if (kind === "exllamav2") for (let i = 0; i < n; i++) expected += (weights[i] / total) ** 2;
   const distance = (i) => Math.abs(score(i) - expected);
@@ -142,24 +143,32 @@ export function aroundTypical(c, mass, rules, tolerance) {
     exceed: () => sum / total <= mass,
     dropped: (next) => (sum + weights[next]) / total < mass,
   }[boundary];
-  while (count < n) {
+  const nextLeft = () => {
     if (left === runEnd && runStart > 0) {
       runEnd = runStart;
       while (runStart > 0 && logits[runStart - 1] === logits[runEnd - 1]) runStart--;
       left = runStart;
     }
-    const leftDistance = left < runEnd ? distance(left) : Infinity;
-    const rightDistance = right < n ? distance(right) : Infinity;
+    return left < runEnd ? distance(left) : Infinity;
+  };
+  let leftDistance = nextLeft();
+  let rightDistance = right < n ? distance(right) : Infinity;
+  while (count < n) {
     const isLeft = leftDistance <= rightDistance;
     const next = isLeft ? left : right;
-    const nearest = Math.min(leftDistance, rightDistance);
+    const nearest = isLeft ? leftDistance : rightDistance;
     if (count > 0 && !goesOn(next) && !(ties === "all" && nearest === reached)) break;
-    if (isLeft) left++;
-    else right++;
     marks[next] = 1;
     sum += weights[next];
     count++;
     reached = nearest;
+    if (isLeft) {
+      left++;
+      leftDistance = nextLeft();
+    } else {
+      right++;
+      rightDistance = right < n ? distance(right) : Infinity;
+    }
   }
   return keepMarked(c, marks, count);
 }

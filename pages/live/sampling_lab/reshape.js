@@ -3,16 +3,19 @@
 // lmcore/sampling is the definition; tests hold this file to it, under every engine's rules. It knows nothing of the page.
 // Notation: z logits, w = exp((z - max z) / T) weights, the largest exactly 1, p = w / sum w. All in float64.
 
-import { candidates, countWhile, edited, entropyNats, heated, keepFirst, markRanked, relogit, weigh } from "./candidates.js";
+import { atLeast, candidates, countWhile, edited, entropyNats, heated, keepFirst, markRanked, weigh } from "./candidates.js";
 import { OFF, RULES, STAGES } from "./declared.js";
 import { aroundTypical, fitWithin, untilMass } from "./nucleus.js";
+import { SHAPES } from "./shapes.js";
+import { STEERING, mixture } from "./steering.js";
 
 export { OFF, RULES, STAGES };
 
-// ---- The stages: candidates, value, context -> [candidates, note] ---------------------------------------------------
+// ---- The stages: candidates, value, context -> [candidates, note, probability that it acts] -------------------------
 // value: of the stage's first field; the others are in context.settings. context: {ids, rankOf, size, rules, settings,
 // entered, tolerance, seen, seenAdditively, room}; entered: the candidates that entered each stage before; tolerance: see
-// Rules.boundary_ulps; seen and seenAdditively: Maps id -> how often the token was seen; room: see heated.
+// Rules.boundary_ulps; seen and seenAdditively: Maps id -> how often the token was seen; text: the ids before; room: see
+// heated. A probability is returned by a stage of chance alone; with the rest of it the candidates stay as they are.
 
 const addToSeen = (amountOf) => (c, value, { ids, rankOf, seenAdditively: seen }) => {
   const changes = new Map();
@@ -21,6 +24,9 @@ const addToSeen = (amountOf) => (c, value, { ids, rankOf, seenAdditively: seen }
 };
 
 export const KERNELS = {
+  ...SHAPES,
+  ...STEERING,
+
   logit_bias(c, bias, { ids, rankOf, size }) {
     const changes = new Map();
     for (const [id, amount] of Object.entries(bias)) if (id < size) changes.set(rankOf[id], (z) => z + toAmount(amount));
@@ -49,61 +55,6 @@ export const KERNELS = {
     if (t > 0 && t >= rules.greedy_below) return [heated(c, Math.max(t, rules.least_temperature), room), note];
     const count = countWhile(c, (i) => c.logits[i] === c.logits[0]);
     return [keepFirst(c, 1), { kind: count > 1 ? "greedy_tie" : "greedy", count, t }];
-  },
-
-  smoothing_factor(c, factor, { settings, ids }) {
-    const curve = settings.smoothing_curve ?? 1;
-    const largest = c.logits[0] / c.temperature;
-    const square = ((3 - curve) / 2) * factor;
-    const cube = ((curve - 1) / 2) * factor;
-    return [relogit(c, (z) => largest - square * (z - largest) ** 2 + cube * (z - largest) ** 3, ids), null];
-  },
-
-  // Over the 100 most probable tokens, by falling probability, as transformers has it.
-  top_h(c, h) {
-    const n = Math.min(c.ranks.length, 100);
-    const weights = weigh(c);
-    const total = c.sums[n - 1];
-    const terms = Array.from({ length: n }, (_, i) => {
-      const p = weights[i] / total;
-      return p > 0 ? -p * Math.log(p) : 0;
-    });
-    const most = h * terms.reduce((sum, term) => sum + term, 0);
-    let sum = 0;
-    let count = 0;
-    while (count < n && (sum += terms[count]) <= most) count++;
-    return [keepFirst(c, Math.max(count, 1)), null];
-  },
-
-  top_a(c, a, { tolerance }) {
-    weigh(c);
-    return [atLeast(c, a / c.total ** 2, tolerance)[0], null]; // the largest weight is 1
-  },
-
-  min_k(c, tau) {
-    const { logits, temperature } = c;
-    const n = logits.length;
-    const width = (logits[0] - logits[n - 1]) / temperature;
-    if (n === 1 || width === 0) return [c, null];
-    let best = 0;
-    let widest = -1;
-    for (let i = 0; i + 1 < n; i++) {
-      const gap = (logits[i] - logits[i + 1]) / temperature / (width * (i + 1));
-      if (gap > widest) [widest, best] = [gap, i];
-    }
-    const k = Math.min(Math.max(best + 1, Math.floor(tau / width)), n);
-    return [keepFirst(c, countWhile(c, (i) => logits[i] >= logits[k - 1])), null];
-  },
-
-  p_less(c, form, { settings, size, tolerance }) {
-    if (c.ranks.length === 1) return [c, null];
-    const order = form === 1 ? settings.p_less_order ?? 2 : 2;
-    const weights = weigh(c);
-    let sum = 0;
-    for (let i = 0; i < weights.length; i++) sum += (weights[i] / c.total) ** order;
-    let cutoff = sum ** (1 / (order - 1));
-    if (form === 2) cutoff = (size * cutoff - 1) / (size - 1);
-    return atLeast(c, cutoff, tolerance);
   },
 
   top_n_sigma(c, n, { rules }) {
@@ -165,13 +116,6 @@ function dynamic(c, middle, reach, exponent) {
   return low + (middle + reach - low) * share ** exponent;
 }
 
-function atLeast(c, cutoff, tolerance) {
-  const weights = weigh(c);
-  const count = countWhile(c, (i) => weights[i] / c.total >= cutoff * (1 - tolerance));
-  if (count > 0) return [keepFirst(c, count), null];
-  return [keepFirst(c, countWhile(c, (i) => c.logits[i] === c.logits[0])), { kind: "one_kept" }];
-}
-
 // A ban travels as text: JSON has no infinity.
 export const toAmount = (amount) => (amount === "-inf" ? -Infinity : amount);
 
@@ -184,7 +128,8 @@ export const toAmount = (amount) => (amount === "-inf" ? -Infinity : amount);
 // are not lmcore's own and all. history: {prompt, generated}, ids seen before this position. previous: an earlier result
 // for the same ranked, history and rules; the steps in front of the first change are taken over, and the numbers of the
 // result that came before `previous` are written over.
-// Returns {settings, steps, start, final, fate}; a step is {name, value, before, after, kept, removedMass, note}.
+// Returns {settings, steps, ways, start, final, fate}; a step is {name, value, before, after, kept, removedMass, note},
+// of the way in which chance acts; a way is {weight, final}, and `final` the mixture of them.
 // fate, by rank: the index of the step that removed the token; -1 it can be drawn; -2 it was impossible at the start.
 export function reshape(ranked, settings, history = NOTHING, previous = null) {
   const { rules = RULES, penalty_last_n: last } = settings;
@@ -202,10 +147,11 @@ export function reshape(ranked, settings, history = NOTHING, previous = null) {
   const { ids, rankOf, size } = ranked;
   const entered = {};
   const tolerance = rules.boundary_ulps * ranked.ulp;
-  const context = { ids, rankOf, size, rules, settings, entered, tolerance, seen, seenAdditively, room };
+  const context = { ids, rankOf, size, rules, settings, entered, tolerance, seen, seenAdditively, text: everything, room };
   const active = settings.order.filter((name) => isActive(name, settings));
   if (active.some((name) => !(name in KERNELS))) throw new RangeError("no_kernel");
   const steps = [];
+  const ways = [{ weight: 1, from: null }]; // the other ones begin where chance left the candidates as they were
   let current = ranked.start;
   for (const [index, name] of active.entries()) {
     const values = STAGES[name].fields.map((field) => settings[field]);
@@ -214,16 +160,29 @@ export function reshape(ranked, settings, history = NOTHING, previous = null) {
     const old = isAlike ? previous.steps[index] : undefined;
     let step = old;
     if (!(old && old.before === current && old.name === name && same(old.values, values) && !isJoint(name, rules))) {
-      const [after, note] = KERNELS[name](current, value, context);
-      step = { name, value, values, before: current, after, kept: after.ranks.length, removedMass: 0, note };
+      const [after, note, chance = 1] = KERNELS[name](current, value, context);
+      step = { name, value, values, before: current, after, kept: after.ranks.length, removedMass: 0, note, chance };
       step.removedMass = removedMass(step);
+    }
+    if (step.chance < 1) {
+      ways.push({ weight: ways[0].weight * (1 - step.chance), from: index + 1, final: current });
+      ways[0].weight *= step.chance;
     }
     steps.push(step);
     current = step.after;
   }
+  ways[0].final = current;
+  for (const way of ways.slice(1)) {
+    for (const name of active.slice(way.from)) {
+      const value = settings[STAGES[name].fields[0]] ?? OFF[STAGES[name].fields[0]];
+      [way.final] = KERNELS[name](way.final, value, { ...context, room: null });
+    }
+  }
+  const final = ways.length === 1 ? current : mixture(ways, size, ids);
   const fate = fates(ranked, steps);
+  if (ways.length > 1) for (let i = 0; i < final.ranks.length; i++) fate[final.ranks[i]] = -1; // what any way can draw
   const spare = isAlike ? left(previous, steps) : null;
-  return { ranked, history, settings, steps, start: ranked.start, final: current, fate, seen, seenAdditively, spare };
+  return { ranked, history, settings, steps, ways, start: ranked.start, final, fate, seen, seenAdditively, spare };
 }
 
 // The numbers after a temperature that the next result may write over: nothing but the previous result reads them.
@@ -275,7 +234,8 @@ function removedBy({ before, after }, visit) {
 }
 
 // Are some candidates the first ones of others, in the same order?
-const areFirst = (some, others) => some.ranks.buffer === others.ranks.buffer;
+const areFirst = (some, others) =>
+  some.ranks.buffer === others.ranks.buffer && some.ranks.byteOffset === others.ranks.byteOffset;
 
 // Share of the distribution that entered the step, from 0 to 1.
 function removedMass(step) {

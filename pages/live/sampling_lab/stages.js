@@ -288,7 +288,8 @@ function effect(step, { ranked, seen, seenAdditively }, labels) {
   } else if (!note && STAGES[name].kind === "filter") {
     said.push(labels.keeps_all);
   }
-  const values = { k: fmtCount(note?.k ?? 0), count: fmtCount(note?.count ?? 0), size: fmtCount(ranked.size), t: note?.t };
+  const counts = { k: fmtCount(note?.k ?? 0), count: fmtCount(note?.count ?? 0), size: fmtCount(ranked.size) };
+  const values = { ...note, ...counts };
   if (note) said.push(typeof note === "string" ? note : fill(labels.notes[note.kind], values)); // a text is lmcore's
   if (step.isTold) return said.join(" \u00b7 ");
   if (!said.length && name === "temperature") said.push(labels.heats[step.value < 1 ? "sharper" : "flatter"]);

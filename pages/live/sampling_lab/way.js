@@ -42,17 +42,19 @@ export class Way {
     });
   }
 
-  stops({ start, steps, fate, final }, rank) {
+  stops({ start, steps, fate, final, ways = [] }, rank) {
+    const branch = ways.length > 1 ? steps.findIndex(({ chance }) => chance < 1) : Infinity;
     const removedAt = fate[rank] === -1 ? Infinity : fate[rank]; // -2, impossible: before the first
     const stops = [["T = 1", fmtExact(probability(start, rank, removedAt !== -2)), removedAt !== -2]];
     for (const [index, step] of steps.entries()) {
       if (index > removedAt) break;
       const isIn = index < removedAt;
-      if (step.isTold && isIn) continue; // what the server computed has no numbers between the first and the last
+      // What the server computed has no numbers between the first and the last, and a mixture none of one way.
+      if ((step.isTold || index >= branch) && isIn) continue;
       const p = isIn ? fmtExact(probability(step.after, rank)) : this.labels.removed;
       stops.push([this.labels.titles[step.name], p, isIn]);
     }
-    if (steps[0]?.isTold && removedAt === Infinity) {
+    if ((steps[0]?.isTold || branch < Infinity) && removedAt === Infinity) {
       stops.push([this.labels.columns.now, fmtExact(probability(final, rank)), true]);
     }
     return stops;

@@ -42,6 +42,14 @@ VALUES: dict[str, list[Any]] = {
     "top_a": [0.2, 0.9],
     "min_k": [0.5, 3.0, 40.0],
     "p_less": [1, 2],
+    "tfs_z": [0.2, 0.95],
+    "dry_multiplier": [0.8],
+    "dry_allowed_length": [0, 1],
+    "xtc_probability": [0.3, 1],
+    "xtc_threshold": [0.01, 0.3],
+    "mirostat": [1, 2],
+    "mirostat_tau": [1.5],
+    "adaptive_target": [0.0, 0.3, 0.9],
 }
 RUN = """([name, settings, history]) => {
   const engine = lab.engines[name];
