@@ -33,6 +33,8 @@ class Constraint:
         kind: "regex", "json_schema" or "choices".
         text: the regular expression, the schema as JSON, or the choices, one per line. Spaces at the ends of a choice
             belong to it; empty lines do not count.
+        retries: whether a token is drawn first and the mask comes only where that token is not allowed, for a second
+            draw, as in llama.cpp; else the mask comes before every draw.
 
     Raises:
         ValueError: for another kind, or a text longer than `MAX_TEXT`. Whether the text can be read is found out by
@@ -44,6 +46,7 @@ class Constraint:
 
     kind: Kind
     text: str
+    retries: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -65,7 +65,8 @@ def generate(
         generator: the source of randomness; None makes one from `settings.seed`.
         use_cache: keep keys and values; without it every step runs the whole text again, to the same logits.
         prompt_length: how many of `ids` count as prompt for the penalties; None means all of them.
-        constraint: what the text after `ids` has to be; what it does not allow leaves before the sampler's first stage.
+        constraint: what the text after `ids` has to be; what it does not allow leaves before the sampler's first stage,
+            or after a draw (`Constraint.retries`).
 
     Returns:
         An iterator of steps.
@@ -93,7 +94,9 @@ def generate(
     first_generated = len(prompt) if prompt_length is None else prompt_length
     cache = lm.new_cache(min(limit, len(prompt) + max_new_tokens)) if use_cache else None
     masks = None if constraint is None else Masks(constraint, lm.tokenizer, lm.end_tokens)
-    return _steps(lm, prompt, settings, max_new_tokens, frozenset(stop_ids), generator, cache, first_generated, masks)
+    retries = constraint is not None and constraint.retries
+    ends = frozenset(stop_ids)
+    return _steps(lm, prompt, settings, max_new_tokens, ends, generator, cache, first_generated, masks, retries)
 
 
 def _steps(
@@ -106,6 +109,7 @@ def _steps(
     cache: KVCache | None,
     first_generated: int,
     masks: Masks | None,
+    retries: bool,
 ) -> Iterator[GenerationStep]:
     """Yield the steps; `ids` grows with each."""
     given = len(ids)
@@ -116,7 +120,8 @@ def _steps(
         new = ids if cache is None else ids[cache.length :]
         logits = lm(new, cache=cache)[-1]
         allowed = None if masks is None else masks.allowed(ids[given:])
-        result = reshape(logits, settings, History(ids[:first_generated], ids[first_generated:]), state, allowed)
+        history = History(ids[:first_generated], ids[first_generated:])
+        result = reshape(logits, settings, history, state, allowed, retries)
         token_id = draw(result, generator)
         state = result.next_state(token_id)
         yield GenerationStep(len(ids), token_id, lm.tokenizer.token_bytes(token_id), logits, result)

@@ -142,7 +142,8 @@ class GenerationTree(TextTree[Node]):
             ValueError: when the context is full, or the constraint allows nothing.
         """
         allowed = None if constraint is None else self.allowed(node, constraint)
-        return reshape(self.next_logits(node, use_cache), settings, self.history(node), node.state, allowed)
+        retries = constraint is not None and constraint.retries
+        return reshape(self.next_logits(node, use_cache), settings, self.history(node), node.state, allowed, retries)
 
     def history(self, node: Node) -> History:
         """Return the tokens up to a node, as stages that look at them need them."""

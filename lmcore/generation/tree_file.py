@@ -150,7 +150,7 @@ def to_json(
         "prompt": prompt,
         "prompt_ids": list(tree.prompt_ids),
         "settings": [_settings_out(each) for each in settings if each is not None],
-        **({"constraints": [[each.kind, each.text] for each in constraints]} if constraints else {}),
+        **({"constraints": [_constraint_out(each) for each in constraints]} if constraints else {}),
         "nodes": rows,
         "present": number[present],
         "tip": number[tip],
@@ -235,12 +235,16 @@ def _node(
     )
 
 
+def _constraint_out(constraint: Constraint) -> list[Any]:
+    return [constraint.kind, constraint.text, *([True] if constraint.retries else [])]
+
+
 def _constraint_in(value: Any, where: str) -> Constraint:
-    pair = _list(value, where, 2)
-    if len(pair) != 2:
-        _refuse(f"{where} is no pair of a kind and a text")
+    told = _list(value, where, 3)
+    if len(told) < 2 or not all(isinstance(each, bool) for each in told[2:]):
+        _refuse(f"{where} is no pair of a kind and a text, with true behind them where it draws first")
     try:
-        return Constraint(*pair)
+        return Constraint(*told)
     except ValueError as error:
         _refuse(f"{where}: {str(error).rstrip('.')}")
 

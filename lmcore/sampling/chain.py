@@ -13,7 +13,7 @@ the vocabulary (a step's probs, what it removed) is computed when it is asked fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -93,11 +93,13 @@ class Way:
         weight: From 0 to 1; the weights of all ways sum to 1.
         steps: One for each active stage, in the order they ran.
         final: The candidates at the end.
+        is_retry: Whether it is taken because the token drawn first was not allowed.
     """
 
     weight: float
     steps: tuple[AppliedStage, ...]
     final: Candidates
+    is_retry: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +224,7 @@ def reshape(
     history: History | Sequence[int] = (),
     state: State | None = None,
     allowed: Tensor | None = None,
+    retries: bool = False,
 ) -> Reshaped:
     """Turn the logits of one position into the distribution a token is drawn from, stage by stage.
 
@@ -232,6 +235,8 @@ def reshape(
             apart, which some engines do; a plain sequence of ids counts as generated.
         state: `next_state` of the result before, for stages that carry one (mirostat); None at a text's beginning.
         allowed: `[V]` booleans, a mask that is put on the logits before the first stage; None allows every token.
+        retries: Whether the mask comes only where a token drawn without it is not allowed, for a second draw, as in
+            llama.cpp: two ways, which are mixed.
 
     Returns:
         `Reshaped`: `.probs` `[V]` float64, and `.steps`, one for each active stage.
@@ -239,7 +244,8 @@ def reshape(
     Raises:
         ValueError: logits empty, NaN, +inf, all -inf or of more than one position; an id outside the vocabulary in
             the history or the logit bias; a bias or penalty that leaves no token or overflows; a mask of another
-            size, or one that allows no possible token.
+            size, or one that allows no possible token; retries with a stage that carries a state, which the draw that
+            is not allowed would move.
 
     >>> result = reshape([2.3, 1.5, 3.8, 0.5, 1.2], SamplingSettings(temperature=1.5, top_k=3))
     >>> [round(p, 4) for p in result.probs.tolist()]
@@ -250,10 +256,37 @@ def reshape(
     settings = SamplingSettings() if settings is None else settings
     seen = history if isinstance(history, History) else History(generated=history)
     start = Candidates.start(logits)
-    ways = [Way(1.0, (), _entering(start, allowed))]
-    for name in settings.active:
-        ways = [after for way in ways for after in _run(registry.get(name), way, settings, seen, start, state or {})]
+
+    def run(entering: Candidates) -> list[Way]:
+        ways = [Way(1.0, (), entering)]
+        for name in settings.active:
+            stage = registry.get(name)
+            ways = [after for way in ways for after in _run(stage, way, settings, seen, start, state or {})]
+        return ways
+
+    masked = run(_entering(start, allowed))
+    ways = masked if allowed is None or not retries else _retried(run(start), masked, settings, allowed)
     return Reshaped(settings, start, tuple(ways), dict(state or {}), allowed)
+
+
+def _retried(first: Sequence[Way], second: Sequence[Way], settings: SamplingSettings, allowed: Tensor) -> list[Way]:
+    """Draw by the first ways; where the token is not allowed, by the second ones."""
+    if stateful := [name for name in settings.active if registry.get(name).start is not None]:
+        names = ", ".join(stateful)
+        raise ValueError(
+            f"{names} carries a state that a token which is not allowed would move: switch it off, or put the mask "
+            "before the draw."
+        )
+    ways, again = [], 0.0
+    for way in first:
+        kept = allowed[way.final.token_ids]
+        share = float(way.final.probs[kept].sum())
+        again += way.weight * (1 - share)
+        if share > 0:
+            ways.append(replace(way, weight=way.weight * share, final=way.final.keep_where(kept)))
+    if again <= 0 or all(bool(allowed[way.final.token_ids].all()) for way in first):
+        return ways
+    return [*ways, *(replace(way, weight=way.weight * again, is_retry=True) for way in second)]
 
 
 def _entering(start: Candidates, allowed: Tensor | None) -> Candidates:

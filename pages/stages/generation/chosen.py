@@ -119,6 +119,8 @@ def _stages(run: GenerationRun, node: Node | None, result: Reshaped) -> None:
 
 def _looks_further(result: Reshaped) -> bool:
     stages = [registry.get(step.name) for step in result.steps]
+    if len(result.ways) > 1:
+        return True
     return any(stage.name == "dry" or stage.by_chance or stage.start is not None for stage in stages)
 
 

@@ -6,7 +6,6 @@ import streamlit as st
 
 from lmcore import Encoding, LanguageModel
 from lmcore.generation.run import GenerationRun
-from lmcore.sampling import registry
 from pages.common import page
 from pages.common.text import _
 from pages.stages.generation import constraints, controls, line, writing
@@ -17,7 +16,7 @@ from lmcore.constraints import Masks, compare
 
 lm = lmcore.load({name!r})
 ids = lm.tokenizer.encode({prompt!r}).ids
-constraint = lmcore.Constraint({kind!r}, {text!r})
+constraint = lmcore.Constraint({kind!r}, {text!r}{retries})
 settings = lmcore.SamplingSettings({settings})
 masks = Masks(constraint, lm.tokenizer, lm.end_tokens)
 drawn = []
@@ -54,13 +53,13 @@ def show(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
 
 def _code(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> str:
     assert run.constraint is not None
-    stateful = any(registry.get(name).start is not None for name in run.settings.active)
     return CODE.format(
         name=lm.name,
         prompt=str(prompt.text),
         kind=run.constraint.kind,
         text=run.constraint.text,
+        retries=", retries=True" if run.constraint.retries else "",
         settings=writing.arguments(run.settings),
         n=run.node.depth or run.max_new_tokens,
-        variation="" if stateful else ", found.total_variation",
+        variation="" if constraints.stateful(run.settings) else ", found.total_variation",
     )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 import torch
 
-from lmcore import Encoding, LanguageModel, builtin, distribution
+from lmcore import Encoding, LanguageModel, SamplingSettings, builtin, distribution
 from lmcore.constraints import Constraint, ConstraintRefused, Masking
 from lmcore.constraints.constraint import KINDS, MAX_TEXT, Kind
 from lmcore.generation.run import GenerationRun
 from lmcore.generation.tree import Node
+from lmcore.sampling import registry
 from pages.common import link, page, widgets
 from pages.common.text import _, markdown_literal, visible
 from pages.figures.generation.side_by_side import side_by_side
 from pages.figures.theme import fmt_probability
 from pages.stages.generation import chosen as unconstrained
 
-KIND, TEXT = "constraint", "constraint.text"
+KIND, TEXT, RETRIES = "constraint", "constraint.text", "constraint.retries"
 _OFF = "none"
 _LAST = "constraint.last"  # the constraint that the view was last drawn with
 _BARS = 7  # tokens drawn as bars
@@ -27,13 +30,29 @@ def remember() -> None:
     """Take the constraint from the address, where it is not known yet."""
     link.remember(KIND, _OFF, {name: name for name in (_OFF, *KINDS)}.__getitem__)
     link.remember(TEXT, "")
+    link.remember(RETRIES, False, {"1": True, "0": False}.__getitem__)
 
 
 def chosen() -> Constraint | None:
     """Return the constraint the reader has set; None for anything."""
-    link.take_over(KIND, TEXT)
+    link.take_over(KIND, TEXT, RETRIES)
     kind = next((each for each in KINDS if each == st.session_state.get(KIND)), None)
-    return None if kind is None else Constraint(kind, st.session_state.get(TEXT, "")[:MAX_TEXT])
+    if kind is None:
+        return None
+    return Constraint(kind, st.session_state.get(TEXT, "")[:MAX_TEXT], bool(st.session_state.get(RETRIES)))
+
+
+def under(settings: SamplingSettings) -> Constraint | None:
+    """Return the constraint as it holds under settings: a stage with a state has the mask come before every draw."""
+    constraint = chosen()
+    if constraint is None or not constraint.retries or not stateful(settings):
+        return constraint
+    return replace(constraint, retries=False)
+
+
+def stateful(settings: SamplingSettings) -> bool:
+    """Whether a stage is on that carries a state from token to token."""
+    return any(registry.get(name).start is not None for name in settings.active)
 
 
 def controls(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
@@ -45,7 +64,7 @@ def controls(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
             st.button(
                 title,
                 key=f"constraint.example.{number}",
-                type="primary" if before == Constraint(of_kind, text) else "secondary",
+                type="primary" if before and (before.kind, before.text) == (of_kind, text) else "secondary",
                 on_click=link.assign,
                 args=({KIND: of_kind, TEXT: text},),
             )
@@ -58,10 +77,17 @@ def controls(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
             "choices": _("One per line. Spaces at the ends count."),
         }
         widgets.text(TEXT, titles[kind], max_chars=MAX_TEXT, help=hints[kind], height=104)
+        widgets.toggle(
+            RETRIES,
+            _("Draw first, mask only what is refused"),
+            help=_("As llama.cpp does. When off, the mask comes before every draw, as in vLLM."),
+        )
+    if under(run.settings) != chosen():
+        st.caption(_("A stage that carries a state is on, so the mask comes before every draw."))
     if (now := chosen()) != st.session_state.get(_LAST, now):
         run.go_to(run.tree.root)
     st.session_state[_LAST] = now
-    _make_ready(run, now)
+    _make_ready(run, under(run.settings))
 
 
 def _make_ready(run: GenerationRun, constraint: Constraint | None) -> None:
@@ -84,7 +110,7 @@ def kinds() -> dict[str, str]:
 def note(run: GenerationRun) -> None:
     """Say beside the text that a constraint holds, and offer to take it away."""
     remember()
-    if (constraint := chosen()) is None:
+    if (constraint := under(run.settings)) is None:
         return
     _make_ready(run, constraint)
     text = markdown_literal(visible(constraint.text[:_FACTS])).replace("␣", " ")

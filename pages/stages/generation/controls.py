@@ -62,7 +62,7 @@ def apply(lm: LanguageModel, run: GenerationRun) -> None:
     stages.take_over()
     state = st.session_state
     run.settings = replace(knobs.settings(lm.config.vocab_size), seed=state["seed"])
-    run.constraint = constraints.chosen()
+    run.constraint = constraints.under(run.settings)
     if all(name in state for name in SET):  # else the page is drawn for the first time, and those below are to come
         run.max_new_tokens = state["max_new_tokens"]
         run.stop_strings = stops.read_strings(state["stop_strings"])

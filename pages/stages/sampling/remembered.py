@@ -107,6 +107,10 @@ def _branches(result: Reshaped, token: Name, key: str) -> None:
             for step in way.steps
             if registry.get(step.name).by_chance
         ]
+        if way.is_retry:
+            said.append(_("drawn again, masked"))
+        elif any(each.is_retry for each in result.ways):
+            said.append(_("allowed at once"))
         probs = way.final.dense()
         columns[f"{fmt_probability(way.weight)}: {', '.join(said)}"] = [fmt_probability(float(probs[i])) for i in ids]
     columns[_("mixture, drawn from")] = [fmt_probability(float(result.probs[each])) for each in ids]

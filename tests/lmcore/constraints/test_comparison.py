@@ -47,6 +47,24 @@ def test_drawing_and_trying_again_is_what_a_simulation_draws(settings: SamplingS
     assert found.removed_mass == pytest.approx(float(torch.softmax(Z, 0)[~ALLOWED].sum()))
 
 
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_run_that_tries_again_draws_from_the_mixture(settings: SamplingSettings):
+    history = History([0, 1], [2])
+    result = reshape(Z, settings, history, allowed=ALLOWED, retries=True)
+    found = compare(Z, ALLOWED, settings, history)
+    torch.testing.assert_close(result.probs, found.retried, rtol=0, atol=1e-12)
+    assert sum(way.weight for way in result.ways) == pytest.approx(1)
+    assert sum(way.weight for way in result.ways if way.is_retry) == pytest.approx(found.retry_chance)
+    assert not bool(result.probs[~ALLOWED].any())
+
+
+def test_a_run_that_tries_again_refuses_a_state_and_needs_no_second_draw_where_all_is_allowed():
+    with pytest.raises(ValueError, match="mirostat carries a state"):
+        reshape(Z, SamplingSettings(mirostat=2), allowed=ALLOWED, retries=True)
+    (way,) = reshape(Z, SamplingSettings(top_k=2), allowed=Z > 2, retries=True).ways
+    assert (way.weight, way.is_retry) == (1, False)
+
+
 def test_where_the_chain_removes_nothing_both_ways_are_one():
     assert compare(Z, ALLOWED, SamplingSettings(temperature=1.7)).total_variation == pytest.approx(0, abs=1e-15)
     assert compare(Z, ALLOWED, SamplingSettings(top_k=2)).total_variation > 0.01

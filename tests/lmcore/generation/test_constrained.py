@@ -107,3 +107,18 @@ def test_what_is_taken_by_hand_need_not_fit_but_nothing_follows_it(lm):
     run.settings, run.constraint = SETTINGS, WORDS
     run.take(run.node, lm.tokenizer.encode("我").ids[0])
     assert run.node.prob == 0 and run.end == "constraint"
+
+
+def test_a_text_that_is_drawn_first_and_masked_after_is_the_one_of_generate_and_of_the_file(lm):
+    retried = Constraint("regex", WORDS.text, retries=True)
+    settings = SamplingSettings(top_k=5, seed=1)
+    steps = list(lmcore.generate(lm, ids(lm), settings, max_new_tokens=8, constraint=retried))
+    tree = GenerationTree(lm, ids(lm))
+    node = tree.root
+    for step in steps:
+        node = tree.draw(node, settings, constraint=retried)
+        assert node.token_id == step.token_id and node.prob == pytest.approx(step.prob, abs=1e-6)
+    assert any(len(step.result.ways) == 2 for step in steps)
+    opened = GenerationTree(lm, ids(lm))
+    *_, restored = tree_file.read(tree_file.to_json(tree, "The king", node, node), lm).restore(opened)
+    assert {each.constraint for each in opened.path(restored.present)} == {retried}
