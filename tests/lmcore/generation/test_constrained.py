@@ -110,7 +110,7 @@ def test_what_is_taken_by_hand_need_not_fit_but_nothing_follows_it(lm):
 
 
 def test_a_text_that_is_drawn_first_and_masked_after_is_the_one_of_generate_and_of_the_file(lm):
-    retried = Constraint("regex", WORDS.text, retries=True)
+    retried = Constraint("choices", " is happy.\n likes tea.", retries=True)
     settings = SamplingSettings(top_k=5, seed=1)
     steps = list(lmcore.generate(lm, ids(lm), settings, max_new_tokens=8, constraint=retried))
     tree = GenerationTree(lm, ids(lm))
