@@ -49,13 +49,13 @@ class Reached(NamedTuple):
     """Where running sums of weights reach a goal.
 
     Attributes:
-        count: `[N]` int64, tokens up to and with the one that reaches it.
+        n_tokens: `[N]` int64, tokens up to and with the one that reaches it.
         before: `[N]` float64, the sum before that one.
         weight: `[N]` float64, its own weight.
         near: `[N]` bool, whether a goal a little further or nearer would give another count.
     """
 
-    count: Tensor
+    n_tokens: Tensor
     before: Tensor
     weight: Tensor
     near: Tensor
@@ -102,8 +102,8 @@ class SortedRows:
                 power *= off
         fits = np.diff(begins).max(axis=1) <= max(_MOST_IN_A_BIN, falling.shape[1] // 4)
         begins[~fits] = moments[~fits] = 0
-        numbers = (torch.from_numpy(each) for each in (begins, moments, fits))
-        return cls(falling, falling[:, 0].double(), *numbers)
+        told = torch.from_numpy(begins), torch.from_numpy(moments), torch.from_numpy(fits)
+        return cls(falling, falling[:, 0].double(), *told)
 
     def __len__(self) -> int:
         """Return N."""
@@ -243,13 +243,13 @@ class EditedRows(SortedRows):
         sides = torch.from_numpy(before), torch.from_numpy(after)
         moments, counts = base.moments.clone(), base.begins.diff(dim=1)
         for sign, side in zip((-1, 1), sides, strict=True):
-            place, at = (side.isfinite() & (side <= 0)).nonzero().unbind(1)
-            values = side[place, at]
+            row, at = (side.isfinite() & (side <= 0)).nonzero().unbind(1)
+            values = side[row, at]
             bins = torch.searchsorted(EDGES, -values, right=True) - 1
             powers = torch.full((len(bins), _TERMS + 1), float(sign), dtype=torch.float64)
             powers[:, 1:] = (MIDDLES[bins] + values)[:, None]
             powers = powers.cumprod(1)
-            flat = place * len(MIDDLES) + bins
+            flat = row * len(MIDDLES) + bins
             moments.view(-1, _TERMS + 1).index_add_(0, flat, powers)
             counts.view(-1).index_add_(0, flat, torch.full_like(flat, sign))
         fits = base.fits & (sides[1] <= 0).all(1)
@@ -271,8 +271,7 @@ class EditedRows(SortedRows):
         if put.shape[1]:
             values = torch.cat([values, put], dim=1)
         if put.shape[1] or taken.shape[1]:
-            rising = values.neg_().numpy()
-            rising.sort(axis=1, kind="stable")  # two sorted runs and a little, which this sort merges
+            values.neg_().numpy().sort(axis=1, kind="stable")  # two sorted runs and a little, which this sort merges
             values.neg_()
         return values, self.begins.gather(1, first[:, None]).squeeze(1)
 

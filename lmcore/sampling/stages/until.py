@@ -91,7 +91,7 @@ def _top_p_falling(tokens: Falling, settings: SamplingSettings) -> Falling | Non
     of = tokens.entered.get("top_k", tokens) if joint else tokens
     exceeds = rules.top_p_boundary == "exceed"
     found = of.rows.reach(of.temperature, of.ahead.weights + p * of.total, GUARD * of.total, exceeds)
-    count, near = found.count - of.first, found.near
+    count, near = found.n_tokens - of.first, found.near
     if not exceeds and of.tolerance > 0:
         before, weight = (found.before - of.ahead.weights) / of.total, found.weight / of.total
         is_out, by_rounding = goes_without(before, weight, p, of.tolerance, GUARD)
