@@ -14,14 +14,15 @@ from typing import Any
 from lmcore.sampling.presets.declaration import Preset, Refused, settings_names
 from lmcore.sampling.presets.exllama import EXLLAMAV2, EXLLAMAV3, TABBYAPI
 from lmcore.sampling.presets.hosted import OPENAI
-from lmcore.sampling.presets.llama import KOBOLDCPP, LLAMA_CPP, OLLAMA, OLLAMA_GO, OLLAMA_V1
+from lmcore.sampling.presets.llama import KOBOLDCPP, LLAMA_CPP, OLLAMA, OLLAMA_GO, OLLAMA_MLX, OLLAMA_V1
 from lmcore.sampling.presets.python_engines import SGLANG, SGLANG_PYTORCH, TGI, TRANSFORMERS, VLLM, WEBUI
 from lmcore.sampling.settings import SamplingSettings
 
 __all__ = ["ENGINES", "PRESETS", "Engine", "Preset", "Refused", "preset"]
 
 _ALL = (
-    *(TRANSFORMERS, TGI, VLLM, SGLANG, SGLANG_PYTORCH, LLAMA_CPP, OLLAMA, OLLAMA_V1, OLLAMA_GO),
+    *(TRANSFORMERS, TGI, VLLM, SGLANG, SGLANG_PYTORCH, LLAMA_CPP),
+    *(OLLAMA, OLLAMA_V1, OLLAMA_MLX, OLLAMA_GO),
     *(EXLLAMAV2, EXLLAMAV3, TABBYAPI, KOBOLDCPP, WEBUI, OPENAI),
 )
 PRESETS: Mapping[str, Preset] = {each.name: each for each in _ALL}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lmcore.sampling.presets.declaration import Preset, at_least_one, at_most_zero, within_zero_one
+from lmcore.sampling.presets.declaration import Preset, at_least_one, at_most_zero, outside_zero_one, within_zero_one
 from lmcore.sampling.rules import Rules
 from lmcore.sampling.stage import Range
 
-__all__ = ["KOBOLDCPP", "LLAMA_CPP", "OLLAMA", "OLLAMA_GO", "OLLAMA_V1"]
+__all__ = ["KOBOLDCPP", "LLAMA_CPP", "OLLAMA", "OLLAMA_GO", "OLLAMA_MLX", "OLLAMA_V1"]
 
 _RULES = Rules(typical_boundary="exceed", boundary_ulps=0.0)
 _OFF = {
@@ -44,7 +44,8 @@ LLAMA_CPP = Preset(
     },
     rules=_RULES,
     does=(
-        "llama-server's defaults; a GGUF file's general.sampling keys and the start flags come before them.",
+        "llama-server's defaults; a GGUF file's general.sampling keys and the start flags come before them. An order "
+        "that the file names (general.sampling.sequence) is not read here.",
         *_DOES,
         "Mirostat replaces every other stage but the bias and the temperature.",
         "DRY looks at the latest 64 tokens; its breakers are newline, colon, quote and star: give their ids.",
@@ -94,6 +95,29 @@ OLLAMA_V1 = replace(
     defaults={"top_k": 40, "penalty_last_n": 64},
     does=("Its OpenAI route sets temperature 1 and top-p 1 even when the request is silent.", *OLLAMA.does),
     source="read: openai/openai.go of Ollama, and as for its other route",
+)
+OLLAMA_MLX = Preset(
+    name="ollama-mlx",
+    title="Ollama (safetensors)",
+    version="fb3076099",
+    date="2026-08-21",
+    order=(
+        *("repetition_penalty", "presence_penalty", "frequency_penalty"),
+        *("top_k", "temperature", "top_p", "min_p"),
+    ),
+    defaults=OLLAMA.defaults,
+    rules=Rules(boundary_ulps=0.0),
+    does=(
+        "Models in safetensors are sampled by its own runner on MLX, under the defaults of its other route.",
+        "Temperature runs after top-k and before top-p and min-p.",
+        "Top-k keeps exactly k; which of equal tokens stay is unspecified there, the lowest ids here.",
+        "Top-p keeps a token while the mass before it is less than p; 0 or less, and 1 or more, turn it off.",
+        "Temperature 0 keeps the most probable token.",
+    ),
+    source="read: x/mlxrunner/sample/sample.go of Ollama",
+    off={"top_k": at_most_zero, "top_p": outside_zero_one, "min_p": lambda m: m <= 0 or m > 1},
+    penalty_window=True,
+    reports={"logprobs": "raw"},
 )
 OLLAMA_GO = Preset(
     name="ollama-go",

@@ -102,7 +102,8 @@ SGLANG = Preset(
         boundary_ulps=0.0,
     ),
     does=(
-        "What the model's generation_config.json says comes before its defaults, unless --sampling-defaults openai.",
+        "What the model's generation_config.json says comes before its defaults, unless --sampling-defaults openai; "
+        "its completions route does not look there, and its responses route has temperature 0.7.",
         "Top-k and top-p are applied jointly: top-p looks at the whole vocabulary. With min-p on, or with "
         "speculation, top-p looks at what top-k left.",
         "Every penalty counts only what was generated; presence and frequency come before repetition, as with its "

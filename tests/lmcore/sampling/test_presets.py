@@ -34,6 +34,7 @@ def test_each_engine_says_what_it_does_how_that_is_known_and_when():
         ("llama.cpp", {"top_k": 40, "top_p": 0.95, "min_p": 0.05, "temperature": 0.8}),
         ("ollama", {"top_k": 40, "top_p": 0.9, "temperature": 0.8}),  # its repeat penalty is 1.0 since 2026-08-11
         ("ollama-v1", {"top_k": 40}),
+        ("ollama-mlx", {"top_k": 40, "temperature": 0.8, "top_p": 0.9}),
         ("sglang", {}),
         ("exllamav3", {"min_p": 0.08, "temperature": 0.8}),
         ("koboldcpp", {"top_k": 100, "top_p": 0.9, "temperature": 0.7}),
@@ -179,6 +180,7 @@ def test_presets_are_equal_hashable_settings():
         ),
         ("llama.cpp", [0.1228, 0.0452, 0.8009, 0, 0.0311]),
         *((n, [0.1268, 0.0466, 0.8266, 0, 0]) for n in ("ollama", "exllamav3")),
+        ("ollama-mlx", [0.1330, 0, 0.8670, 0, 0]),
         ("koboldcpp", [0.1016, 0.0324, 0.8660, 0, 0]),
         ("text-generation-webui", [0.1596, 0.0717, 0.7155, 0, 0.0531]),
         ("exllamav2", [0, 0, 1, 0, 0]),
@@ -221,7 +223,7 @@ WORKED_KNOBS = [
     (
         {"temperature": 1.5, "top_k": 3, "top_p": 0.9},
         TEMPERED,
-        (*("transformers", "vllm", "sglang", "exllamav3"), *("tabbyapi", "ollama-go")),
+        (*("transformers", "vllm", "sglang", "exllamav3"), *("tabbyapi", "ollama-mlx", "ollama-go")),
     ),
     ({"temperature": 1.5, "top_k": 3, "top_p": 0.9}, HALF, ("llama.cpp", "ollama", "exllamav2")),
     ({"temperature": 1.5, "top_k": 3, "top_p": 0.9}, [0.2090, 0.1226, 0.5681, 0, 0.1004], ("openai",)),
