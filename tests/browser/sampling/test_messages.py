@@ -141,7 +141,19 @@ def test_the_list_has_its_name_and_says_that_it_waits_before_its_first_numbers(l
     assert listbox.locator(".row").count() == 5
 
 
+def test_a_stage_of_chance_shows_the_mixture_at_once(lab: Page) -> None:
+    give_logits(lab)
+    answer(lab, 0, xtc_probability=0.5)
+    names, numbers = (lab.locator(f".list .row .{part}").all_inner_texts() for part in ("token", "now"))
+    finals = dict(zip(names, numbers, strict=True))
+    expected = {"很": "33.45 %", "好": "15.03 %", "不错": "34.85 %", "真": "5.53 %", "差": "11.13 %"}
+    assert {token: finals[token] for token in expected} == expected
+    effect = lab.locator("[data-stage=xtc] .effect").inner_text()
+    assert "with probability 0.5 the 1 most probable go; else nothing happens" in effect
+
+
 def test_a_stage_without_a_kernel_waits_for_the_page(lab: Page) -> None:
+    lab.evaluate("import('/sampling_lab/reshape.js').then(({ KERNELS }) => void delete KERNELS.xtc)")
     give_logits(lab)
     answer(lab, 0)
     lab.get_by_role("button", name="More stages").click()

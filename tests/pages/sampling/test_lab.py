@@ -1,9 +1,7 @@
 """What the lab is given and what is taken of what it tells."""
 
-import base64
 import json
 import re
-import zlib
 
 import numpy as np
 import pytest
@@ -12,9 +10,10 @@ import lmcore
 from lmcore.sampling import OFF, STAGES
 from pages.live import sampling_lab
 from pages.live.part import scripts
+from pages.live.sampling_lab import pack
 from pages.live.sampling_lab.labels import stage_titles
 from pages.stages.sampling import knobs
-from tests.pages.harness import opener, parts
+from tests.pages.harness import opener, parts, told
 
 run = opener("sampling")
 
@@ -69,26 +68,33 @@ def test_the_scripts_know_the_stages_of_lmcore() -> None:
     assert off.keys() == OFF.keys() and (off["top_k"], off["top_p"], off["logit_bias"]) == (0, 1, {})
 
 
-def test_a_stage_that_the_browser_cannot_compute_comes_with_its_result() -> None:
-    app = run(prompt="今天天气", temperature="0.9", dry_multiplier="0.8", xtc_probability="0.5")
-    _data, settings, told, rest = parts(app, "sampling")
-    packed = base64.b64decode(told["text"])
+def test_a_result_is_packed_with_its_steps_its_probabilities_and_who_removed_what() -> None:
+    settings = lmcore.SamplingSettings(temperature=0.9, dry_multiplier=0.8, xtc_probability=0.5)
+    result = lmcore.reshape([2.3, 1.5, 3.8, 0.5, 1.2], settings, [0, 4, 3, 2, 0, 1, 3, 2, 0])
+    packed = pack(result)
     start = 8 + int.from_bytes(packed[:8], "little")
     head = json.loads(packed[8:start])
-    lm = lmcore.load("small-world")
-    ids = lm.tokenizer.encode("今天天气").ids
-    chosen = lmcore.SamplingSettings(temperature=0.9, dry_multiplier=0.8, xtc_probability=0.5)
-    result = lmcore.reshape(lm(ids)[-1], chosen, lmcore.History(prompt=ids))
-    size = lm.config.vocab_size
-    np.testing.assert_array_equal(np.frombuffer(packed[start : start + 8 * size]), result.probs.numpy())
-    np.testing.assert_array_equal(np.frombuffer(packed[start + 8 * size :], np.int8), result.removed_by.numpy())
-    assert [step["name"] for step in head["steps"]] == ["dry", "temperature", "xtc"] and settings[
-        "xtc_probability"
-    ] == 0.5
-    assert rest["result"] == zlib.crc32(packed)
-    assert "dry_multiplier=0.8" in app.code[-1].value
+    np.testing.assert_array_equal(np.frombuffer(packed[start : start + 8 * 5]), result.probs.numpy())
+    np.testing.assert_array_equal(np.frombuffer(packed[start + 8 * 5 :], np.int8), result.removed_by.numpy())
+    assert [step["name"] for step in head["steps"]] == ["dry", "temperature", "xtc"] and head["ways"] == [0.5, 0.5]
 
 
 def test_nothing_is_sent_that_the_browser_computes_itself() -> None:
-    told, rest = parts(run(prompt="今天天气", temperature="0.9", top_a="0.2"), "sampling")[2:]
-    assert told["text"] == "" and rest["result"] is None
+    app = run(prompt="今天天气", temperature="0.9", top_a="0.2", dry_multiplier="0.8", mirostat="2")
+    result, rest = parts(app, "sampling")[2:]
+    assert result["text"] == "" and rest["result"] is None
+    assert "dry_multiplier=0.8" in app.code[-1].value
+
+
+def test_what_looks_further_is_shown_below_the_lab() -> None:
+    prompt = "The king is in the garden. The king is in the"
+    app = run(prompt=prompt, dry_multiplier="0.8", xtc_probability="0.5", xtc_threshold="0.01", mirostat="2")
+    (text,) = parts(app, "generated_text")
+    lowered = [token for token in text["tokens"] if token["kind"] == "taken"]
+    assert [token["token"] for token in lowered] == ["␣garden"] and lowered[0]["caption"].startswith("−")
+    assert (
+        sum(token["kind"] == "drawn" for token in text["tokens"]) == 10
+    )  # the latest five, and where they came before
+    branches, following = (frame.value for frame in app.dataframe[:2])
+    assert list(branches.columns)[1:] == ["50.00 %: XTC acts", "50.00 %: XTC does nothing", "mixture, drawn from"]
+    assert list(following.columns)[-1] == "Mirostat" and "Mirostat 10.0000" in told(app)
