@@ -6,9 +6,11 @@
     files.py        stages of your own, from Python files
     settings.py     the knobs, checked by the declarations
     rules.py        where engines differ under the same knobs
-    presets.py      how engines set them
+    presets/        how engines set them
     candidates.py   the tokens still in play and their distribution
     falling.py      many positions at once
+    sorted_rows.py  their logits, sorted, and sums over any stretch of them
+    around.py       the tokens nearest to a value, at many positions
     nucleus.py      keep the first tokens until their probability adds up
     chain.py        `reshape`: run the stages, keep what each did
     draw.py         draw tokens; compare what was drawn with what was expected
@@ -25,7 +27,7 @@ from lmcore.sampling.presets import ENGINES, PRESETS, Engine, Preset, preset
 from lmcore.sampling.registry import NOTES, OFF, STAGES, register, unregister
 from lmcore.sampling.rules import Rules
 from lmcore.sampling.settings import SamplingSettings, given_fields
-from lmcore.sampling.stage import Branch, Context, Field, History, Ids, Note, Range, Stage, span
+from lmcore.sampling.stage import Branch, Context, Edit, Field, History, Ids, Note, Range, Stage, span
 
 __all__ = [
     "ENGINES",
@@ -38,6 +40,7 @@ __all__ = [
     "Candidates",
     "ChiSquare",
     "Context",
+    "Edit",
     "Engine",
     "Falling",
     "Field",

@@ -25,7 +25,7 @@ GUARD = 1e-11
 """How near a number may come to its threshold, as a share, before its position is left to the chain: far more than
 sums of float64 in another order differ by, far less than most tokens weigh."""
 _LEAST_LEFT = 1e-4  # of a sum, once its beginning was taken away: less would be what rounding left
-_DEEPEST = 25.0  # temperatures below the largest: survivors further down have too few terms
+_DEEPEST = 12.0  # temperatures below the largest: survivors further down have too few terms
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,7 +196,7 @@ class SortedRows:
             .squeeze(1)
             .clamp_max(len(MIDDLES) - 1)
         )
-        at = torch.minimum(at, self.bin_at(self.size - 1))
+        at = at.clamp(self.bin_at(torch.zeros_like(self.size)), self.bin_at(self.size - 1))
         before = _before(running, at)
         values, begin = self.inside(at, at)
         weights = (values / temperature[:, None]).exp_()
