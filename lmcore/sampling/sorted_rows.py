@@ -70,7 +70,7 @@ class SortedRows:
         largest: `[N]` float64.
         begins: `[N, B + 1]` int64, at which place each bin begins; the last is the number of possible tokens.
         moments: `[N, B, K]` float64.
-        fits: `[N]` bool; where not, nearly all logits are alike, or one has no bin: the row counts as empty.
+        fits: `[N]` bool; where not, nearly all logits are alike, or one has no bin or is NaN: the row counts as empty.
     """
 
     falling: Tensor
@@ -82,15 +82,19 @@ class SortedRows:
 
     @classmethod
     def of(cls, logits: Tensor) -> SortedRows:
-        """Sort rows `[N, V]`; a logit of -inf is an impossible token, and each row has a possible one."""
+        """Sort rows `[N, V]`; a logit of -inf is an impossible token."""
         n = len(logits)
         falling = torch.empty_like(logits)
         begins = np.empty((n, len(_EDGES)), dtype=np.int64)
         moments = np.zeros((n, len(_MIDDLES), _TERMS + 1))
+        fits = np.ones(n, dtype=bool)
         for place, row in enumerate(logits.numpy()):  # a row at a time: in float64 a whole text would be large
             values = -row
             values.sort()  # numpy sorts values several times faster than torch
             np.negative(values, out=falling[place].numpy())
+            if not np.isfinite(values[0]) or np.isnan(values[-1]):  # NaN is sorted last
+                begins[place], fits[place] = 0, False
+                continue
             depths = values.astype(np.float64) - np.float64(values[0])
             begins[place] = np.searchsorted(depths, _EDGES)
             filled = np.flatnonzero(np.diff(begins[place]))
@@ -100,7 +104,7 @@ class SortedRows:
             for k in range(_TERMS + 1):
                 moments[place, filled, k] = np.add.reduceat(power, begins[place][filled])
                 power *= off
-        fits = np.diff(begins).max(axis=1) <= max(_MOST_IN_A_BIN, falling.shape[1] // 4)
+        fits &= np.diff(begins).max(axis=1) <= max(_MOST_IN_A_BIN, falling.shape[1] // 4)
         begins[~fits] = moments[~fits] = 0
         told = torch.from_numpy(begins), torch.from_numpy(moments), torch.from_numpy(fits)
         return cls(falling, falling[:, 0].double(), *told)

@@ -75,6 +75,9 @@ def test_the_token_that_reaches_a_share(made):
 def test_rows_that_are_nearly_alike_or_rise_above_every_bin_say_that_they_do_not_fit():
     alike = SortedRows.of(torch.zeros(2, 20_000))
     assert alike.fits.tolist() == [False, False]
+    broken = torch.zeros(3, 5)
+    broken[0, 2], broken[1], broken[2, 4] = torch.nan, -torch.inf, torch.inf
+    assert SortedRows.of(broken).fits.tolist() == [False] * 3
     _logits, base = rows()
     raised = [Change(np.array([0.0], dtype=np.float32), np.array([99.0]))] * 3
     assert EditedRows.edited(base, raised).fits.tolist() == [False] * 3
