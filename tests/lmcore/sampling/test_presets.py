@@ -66,10 +66,10 @@ def test_each_engines_way_of_saying_off(name, knobs):
     assert preset(name, **knobs).ignored == ()
 
 
-def test_top_p_zero_is_off_in_exllamav2_and_one_token_elsewhere():
+def test_top_p_zero_is_off_in_exllamav2_and_in_ollamas_mlx_runner_and_one_token_elsewhere():
     for name in PRESETS.keys() - {"vllm", "sglang", "sglang-pytorch", "tgi"}:  # these refuse it
         candidates = reshape(oracles.WORKED, preset(name, top_p=0.0, top_k=None, min_p=None)).candidates
-        assert candidates == (5 if name == "exllamav2" else 1)
+        assert candidates == (5 if name in ("exllamav2", "ollama-mlx") else 1), name
 
 
 def test_a_knob_the_engine_lacks_is_ignored_and_named():
