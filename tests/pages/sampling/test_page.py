@@ -223,6 +223,7 @@ def test_engines_side_by_side_give_the_worked_tables() -> None:
         "llama.cpp": "2",
         "Ollama (GGUF), /api": "2",
         "Ollama (GGUF), /v1": "2",
+        "Ollama (safetensors)": "3",
         "Ollama's Go sampler, until v0.30": "3",
         "exllamav2": "2",
         "exllamav3": "3",
