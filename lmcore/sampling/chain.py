@@ -277,7 +277,8 @@ def _retried(first: Sequence[Way], second: Sequence[Way], settings: SamplingSett
             f"{names} carries a state that a token which is not allowed would move: switch it off, or put the mask "
             "before the draw."
         )
-    ways, again = [], 0.0
+    ways: list[Way] = []
+    again = 0.0
     for way in first:
         kept = allowed[way.final.token_ids]
         share = float(way.final.probs[kept].sum())
