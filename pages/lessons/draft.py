@@ -15,8 +15,8 @@ from pages.lessons.reading import lesson_of
 from pages.lessons.toml import as_toml
 from pages.live.kept_text import kept_text
 
-NAME = "draft"
-"""What the draft is called in the address of its writer, who goes through it as a student."""
+NAME = "~draft"
+"""What the draft is called in the address of its writer, who goes through it as a student; no file is called so."""
 
 _DRAFT, _VERSION, _BEGUN = "lessons.draft", "lessons.draft.version", "lessons.draft.begun"
 _OTHERS = {"lang", "present", "lesson", "lesson.step", "class", "class.at"}  # in an address, and no page's own

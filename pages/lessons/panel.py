@@ -53,7 +53,12 @@ def leave(lesson: Lesson, *, finished: bool = False) -> NoReturn:
 
 
 def shared() -> tuple[str, ...]:
-    """Return which parameters a shared address has: in a lesson the step alone, without answers."""
+    """Return which parameters a shared address has: in a lesson the step alone, without answers.
+
+    Of a draft, which nobody else has, it is the page.
+    """
+    if st.query_params.get(NAME) == draft.NAME:
+        return ("lang", *(key for key in link.moved() if key not in (NAME, STEP)))
     return (NAME, STEP) if NAME in st.query_params else ()
 
 

@@ -21,12 +21,13 @@ BY_DEFAULT = "usual"
 def of_a() -> str:
     """Let the reader choose A's model by name: the explorer's to begin with."""
     own = session.model_name()
+    title = _("{name} (as above)").format(name=own)
     name = widgets.select(
         "compare.a",
         _("Model of A"),
         (BY_DEFAULT, *_names(), *engines.names()),
         BY_DEFAULT,
-        format_func=lambda name: _("{name} (as above)").format(name=own) if name == BY_DEFAULT else name,
+        format_func=lambda name: title if name == BY_DEFAULT else name,
         help=_("A reads the prompt of this explorer, and draws by its sampler and seed."),
     )
     return own if name == BY_DEFAULT else _with_weights(name, "compare.a_weights", _("Weights of A as"))
@@ -39,13 +40,14 @@ def of_b(a: str) -> str:
     usual = names[0] if a in engines.names() else f"{given}:bfloat16" if given.plain else given.bare
     asked = model_name(st.session_state.get("compare.model") or link.text_given("compare.model") or BY_DEFAULT)
     variant = (str(asked),) if asked.bare in names and str(asked) not in names else ()  # a link has it
+    # No model's name: two options of one label are the same to a browser.
+    title = _("{name} (goes with A)").format(name=usual)
     name = widgets.select(
         "compare.model",
         _("Model of B"),
         (BY_DEFAULT, *names, *variant),
         BY_DEFAULT,
-        # Its label is no model's name: two options of one label are the same to a browser.
-        format_func=lambda name: _("{name} (goes with A)").format(name=usual) if name == BY_DEFAULT else name,
+        format_func=lambda name: title if name == BY_DEFAULT else name,
     )
     return _with_weights(usual if name == BY_DEFAULT else name, "compare.weights", _("Weights of B as"))
 
