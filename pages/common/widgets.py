@@ -152,13 +152,14 @@ def choice(
     return default if value is None else value
 
 
-def views(key: str, titles: Mapping[str, str], first: int) -> str:
+def views(key: str, titles: Mapping[str, str], first: int, beside: Callable[[], None] | None = None) -> str:
     """Show a page's views as tabs and return the chosen one's name.
 
     Args:
         key: the value's name.
         titles: the views by name, in order; a first visit sees the first of them.
         first: how many are tabs; the others stand in a menu behind them, but for the one that is looked at.
+        beside: shows what else belongs to the page, at the end of the line.
     """
     names = list(titles)
     chosen = _remember_option(key, names, names[0])
@@ -190,6 +191,9 @@ def views(key: str, titles: Mapping[str, str], first: int) -> str:
                         on_click=link.assign,
                         args=({key: name},),
                     )
+        if beside is not None:
+            st.space("stretch")
+            beside()
     _say_replaced(key)
     return chosen
 

@@ -14,18 +14,13 @@ def roomy(figure: Figure) -> Figure:
 
 
 def tilt(figure: Figure) -> Figure:
-    """Lay token labels along x flat while they fit, else at an angle, and keep the title below flat ones.
+    """Let labels along x lie flat where the page is wide enough for them, else at an angle; the title stays below.
 
     Plotly moves a title out of the way only where it meets a label, not where it falls between two; the distance it
-    would take (standoff) is not kept on the page, so a flat axis gets a title that begins one line lower.
+    would take (standoff) is not kept on the page, so the title begins one line lower.
     """
-    labels, title = figure.layout.xaxis.ticktext or (), figure.layout.xaxis.title.text
-    if all(len(label) <= 3 for label in labels):
-        return figure
-    if sum(map(len, labels)) <= 40:
-        figure.update_xaxes(tickangle=0, title_text=f"<br>{title}" if title else "")
-    else:
-        figure.update_xaxes(tickangle=-40 if len(labels) <= 12 else -90)
+    title = figure.layout.xaxis.title.text
+    figure.update_xaxes(autotickangles=[0, -40, -90], title_text=f"<br>{title}" if title else "")
     return figure
 
 

@@ -28,11 +28,12 @@ GRID = "rgba(138, 143, 152, 0.25)"
 SEQUENTIAL = [[0.0, "rgba(36, 132, 214, 0)"], [0.4, "rgba(36, 132, 214, 0.5)"], [1.0, "rgba(36, 132, 214, 1)"]]
 DIVERGING = [[0.0, "rgba(36, 132, 214, 1)"], [0.5, "rgba(140, 140, 140, 0.04)"], [1.0, "rgba(222, 98, 0, 1)"]]
 PERCENT = ".3~%"  # tick labels of probabilities
+_NUMBER_ROOM = 56  # pixels
 _MAX_LABELLED_CELLS = 20_000  # above this, hover names cells by number: labels a cell would outweigh the picture
 _MAX_TICKS = 48
 _MAX_COLUMN_TICKS = 32
 _TICK_HEIGHT = 15  # pixels
-_AROUND = 130  # pixels of a heat map's height that its title and the labels below it take
+_AROUND = 130  # pixels of a heat map's height that its scale and the labels below it take
 _FULL_UNDER_TEXT = 0.7  # the most of a scale's colour under text
 
 
@@ -126,6 +127,7 @@ def heatmap(
     z[hidden] = np.nan
     top = limit if limit is not None else 1.0 if kind == "probability" else _largest(z)
     figure = base_figure(height or _height(len(rows)), x_title=column_title, y_title=row_title)
+    figure.update_layout(margin_t=0)  # to which the scale above the map adds its own height
     if hidden.any():
         figure.add_heatmap(
             z=np.where(hidden, 1.0, np.nan), colorscale=[[0, MASKED], [1, MASKED]], showscale=False, hoverinfo="skip"
@@ -143,7 +145,8 @@ def heatmap(
             "orientation": "h",
             "thickness": 8,
             "outlinewidth": 0,
-            "len": 0.4,
+            "lenmode": "pixels",
+            "len": 150,  # the title above has this room, on a phone too
             "x": 1,
             "xanchor": "right",
             "y": 1.0,
@@ -205,13 +208,20 @@ def bars(
     )
     figure.update_yaxes(**_ticks(labels), autorange="reversed")
     low, high = min(0.0, float(x.min(initial=0.0))), max(0.0, float(x.max(initial=0.0)))
-    room = 0.16 * ((high - low) or 1.0)  # for the numbers at the bars' ends
-    figure.update_xaxes(showgrid=True, gridcolor=GRID, range=[low - room if low < 0 else 0.0, high + room])
+    end_at(figure, high)
+    if low < 0:
+        figure.layout.xaxis.range[0] = low - 0.16 * (high - low)  # room for the numbers on the left
+    figure.update_xaxes(showgrid=True, gridcolor=GRID)
     if kind == "probability":
         figure.update_xaxes(tickformat=PERCENT)
     if kind == "signed":
         figure.update_xaxes(zeroline=True, zerolinecolor=GRID, zerolinewidth=2)
     return figure
+
+
+def end_at(figure: Figure, longest: float) -> None:
+    """End the axis of bars at the longest of them; right of it the number at its end has room, on a phone too."""
+    figure.update_layout(margin_r=_NUMBER_ROOM, xaxis_range=[0.0, longest or 1.0])
 
 
 def lines(

@@ -195,14 +195,14 @@ def scores_to_weights(
     figure.update_layout(
         xaxis={
             "domain": [0, 0.47],
-            "range": left.layout.xaxis.range,
+            "range": [left.layout.xaxis.range[0], 1.2 * left.layout.xaxis.range[1]],
             "title": {**title, "text": titles[0]},
             "zeroline": True,
         },
         xaxis2={
             "domain": [0.56, 1],
             "anchor": "y2",
-            "range": [0, max(1.3 * float(right.layout.xaxis.range[1]), 1e-6)],  # the weight is written behind its bar
+            "range": [0, 1.5 * right.layout.xaxis.range[1]],  # the weight is written behind its bar
             "tickformat": theme.PERCENT,
             "title": {**title, "text": titles[1]},
         },

@@ -52,8 +52,9 @@ def before_and_after(
         bargap=0.28,
         legend={"traceorder": "normal"},
         showlegend=after is not None,
-        xaxis={"tickformat": theme.PERCENT, "range": [0, 1.22 * longest]},
+        xaxis={"tickformat": theme.PERCENT},
         yaxis={"autorange": "reversed", "tickmode": "array", "tickvals": rows, "ticktext": shown},
     )
+    theme.end_at(figure, longest)
     figure.update_xaxes(showgrid=True, gridcolor=theme.GRID)
     return figure

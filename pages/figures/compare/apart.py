@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from pages.common.escape import plotly_literal
 from pages.figures import theme
+from pages.figures.axes import roomy
 from pages.figures.figure import Figure
 
 _NAMED = 24  # tokens of a text along the axis
@@ -62,7 +63,7 @@ def along_the_text(
         xaxis={
             "title_text": titles[0],
             "tickmode": "array",
-            "tickangle": -40 if max(map(len, tokens), default=0) > 2 else 0,  # flat ones meet in a narrow column
+            "autotickangles": [0, -40, -90],
             "tickvals": places[::every].tolist(),
             "ticktext": names[::every],
         },
@@ -79,7 +80,16 @@ def along_the_text(
 
 def parts(labels: Sequence[str], gone: ArrayLike, title: str) -> Figure:
     """Return the share of the difference that goes with each swap as bars; left of 0 where it grows."""
-    figure = theme.bars(gone, labels, kind="signed")
-    figure.data[0].update(text=[f"{100 * value:.0f} %" for value in np.asarray(gone, dtype=np.float64)])
+    figure = roomy(theme.bars(gone, labels, kind="signed"))
+    figure.data[0].update(text=[_percent(value) for value in np.asarray(gone, dtype=np.float64)])
     figure.update_xaxes(tickformat=".0%", title_text=title)
     return figure
+
+
+def _percent(share: float) -> str:
+    """Return a share in whole percent with a true minus sign.
+
+    >>> _percent(-0.021), _percent(-0.001)
+    ('−2 %', '0 %')
+    """
+    return f"{round(100 * share):d} %".replace("-", "−")

@@ -105,9 +105,8 @@ def distribution(
     figure.update_xaxes(title_text=plotly_literal(words.axis))
     figure.update_yaxes(tickmode="array", tickvals=rows, ticktext=names, autorange="reversed")
     top = max([*before_bars, *after_bars])
-    figure.update_xaxes(
-        range=[0, 1.2 * top if top else 1], tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID
-    )
+    theme.end_at(figure, top)
+    figure.update_xaxes(tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID)
     if top > 0.7:
         figure.update_xaxes(tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1])  # no probability is more than 1
     return figure

@@ -126,8 +126,8 @@ def two_distributions(
             hovertemplate="%{customdata}<br><b>%{x:.6g}</b>",
         )
     figure.update_layout(barmode="group", bargap=0.25, legend={"traceorder": "normal"})
-    largest = max(float(np.asarray(probs).max()) for probs in (first, second))
-    figure.update_xaxes(range=[0, 1.18 * largest], tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID)
+    theme.end_at(figure, max(float(np.asarray(probs).max()) for probs in (first, second)))
+    figure.update_xaxes(tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID)
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(range(len(labels))),

@@ -14,7 +14,7 @@ from pages.figures import theme
 
 STEP, VALUE, SERIES, KIND = "step", "value", "series", "kind"
 # Two columns: of three, the last would be cut where a chart stands beside another, and on a phone.
-_LEGEND = {"title": None, "orient": "top", "columns": 2, "labelLimit": 130}
+_LEGEND = {"title": None, "orient": "top", "columns": 2, "labelLimit": 200}
 _TEXT = {"titleFontWeight": "normal"}
 
 

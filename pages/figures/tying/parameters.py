@@ -155,9 +155,8 @@ def claimed_and_computed(
         )
     figure.update_layout(barmode="group", bargap=0.25, legend={"traceorder": "normal"})
     figure.update_yaxes(autorange="reversed", type="category")
-    figure.update_xaxes(
-        range=[0, 1.18 * max(*first, *second)], tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID
-    )
+    theme.end_at(figure, max(*first, *second))
+    figure.update_xaxes(tickformat=theme.PERCENT, showgrid=True, gridcolor=theme.GRID)
     return figure
 
 

@@ -1,9 +1,11 @@
 // Texts of pieces are data: they reach the page through textContent only.
 import { newest } from "../newest.js";
+import { fill, fmtCount } from "../sampling_lab/format.js";
 
 const SETTLE_MS = 250; // the number is sent once the slider rests
 
-const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
+const counted = (values) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === "number" ? fmtCount(value) : value]));
 
 /** The pieces that stand after `step` merges. */
 export function standing(pieces, step) {
@@ -29,8 +31,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       })
     );
     const values = { step, steps: steps.length, ...(steps[step - 1] ?? { pieces: shown.length }) };
-    find(".sentence").textContent = fill(step > 0 ? wording.step : wording.start, values);
-    find(".count").textContent = `${step} / ${steps.length}`;
+    find(".sentence").textContent = fill(step > 0 ? wording.step : wording.start, counted(values));
+    find(".count").textContent = `${fmtCount(step)} / ${fmtCount(steps.length)}`;
     find(".back").disabled = step === 0;
     find(".on").disabled = step === steps.length;
   };

@@ -20,9 +20,13 @@ export class Line {
 
   // u: the number of the seed's stream that the next token is drawn with; null where none will be.
   // candidate: the id that the reader follows, whose share is marked; null for none.
+  // Returns the id that the number falls on; null where none will be drawn.
   show(result, u, candidate, texts, labels) {
     this.root.hidden = u === null;
-    if (u === null) return setText(this.said, "");
+    if (u === null) {
+      setText(this.said, "");
+      return null;
+    }
     const probs = probsById(result);
     let total = 0;
     for (const p of probs) total += p;
@@ -51,6 +55,7 @@ export class Line {
     context.putImageData(image, 0, 0);
     this.needle.style.left = `${100 * u}%`;
     const token = hit < 0 ? last : hit;
-    setText(this.said, fill(labels.falls, { u: fmtValue(u), token: quoted(texts.get(token) ?? `#${token}`) }));
+    setText(this.said, fill(labels.falls, { u: fmtValue(u), token: texts.has(token) ? quoted(texts.get(token)) : `#${token}` }));
+    return token;
   }
 }

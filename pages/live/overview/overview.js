@@ -170,6 +170,16 @@ class Overview {
     this.act("follow");
   }
 
+  // Ask, once it is quiet, how a token reads that is not among the most probable ones.
+  name(token) {
+    if (this.held || this.asked === token) return;
+    clearTimeout(this.quiet);
+    this.quiet = setTimeout(() => {
+      this.asked = token;
+      this.act("name", { token });
+    }, QUIET_MS);
+  }
+
   // Ask the page for something; with it goes what it does not know yet.
   act(what, values = {}) {
     clearTimeout(this.quiet);
@@ -264,7 +274,8 @@ class Overview {
     const { candidate } = this.state.chosen;
     this.chances.mark(this.state.next, candidate);
     this.knobs.tell(this.result, labels.stages);
-    this.line.show(this.result, this.state.isLast ? this.state.draw.next : null, candidate, this.texts, labels);
+    const drawn = this.line.show(this.result, this.state.isLast ? this.state.draw.next : null, candidate, this.texts, labels);
+    if (drawn !== null && !this.texts.has(drawn)) this.name(drawn);
     const picked = this.chances.barOf(candidate);
     this.walk.rest(picked ? this.blocks.wayOf(this.chances.reading(picked), candidate) : null);
     clearTimeout(this.telling);

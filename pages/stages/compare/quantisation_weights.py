@@ -96,11 +96,13 @@ def _numbers(piece: QuantisedPiece) -> str:
     return (
         block
         + " "
-        + _("Largest error: {largest}, which is {share} of d. Relative error |w′ − w| / |w|: {relative} %.").format(
+        + _("Largest error: {largest}, which is {share} of d. Relative error |w′ − w| / |w|: {relative} %.")
+        .format(
             largest=f"{np.abs(piece.errors).max():.6f}",
             share=f"{np.abs(piece.errors).max() / abs(piece.scale):.2f}" if piece.scale else "0",
             relative=f"{100 * piece.relative_error:.2f}",
         )
+        .replace(" %", "\u00a0%")  # no line begins with a %
     )
 
 

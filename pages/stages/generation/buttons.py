@@ -8,6 +8,7 @@ from typing import Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.common import link
 from pages.common.text import _
 
 Action = Literal["step", "run", "stop", "restart"]
@@ -52,3 +53,16 @@ def buttons(
     else:
         button(go, _("Run"), "run", "play_arrow", can_grow)
     button(restart, _("Back to the prompt"), "restart", "first_page", not at_start)
+
+
+def nothing_yet() -> None:
+    """Say that there is no text to look at, and lead to the view that generates one."""
+    st.info(_("Nothing has been generated from this prompt yet."))
+    st.button(
+        _("Token by token"),
+        key="generation.begin",
+        icon=":material/arrow_forward:",
+        type="tertiary",
+        on_click=link.assign,
+        args=({"generation.view": "write"},),
+    )

@@ -70,10 +70,7 @@ if (served := engines.chosen()) is not None:
 config = session.language_model().config
 page.header(
     _("Generation"),
-    _(
-        "The model gives a distribution, a token is drawn from it and appended, and the next token is predicted "
-        "from the longer text: autoregressive generation."
-    ),
+    _("Draw a token from the model's distribution, append it, and predict again: autoregressive generation."),
     rf"t_{{n+1}} \sim \mathrm{{reshape}}\big(\mathrm{{LM}}(t_1, \dots, t_n)_n\big), \qquad "
     rf"\mathrm{{LM}}(\cdot)_n \in \mathbb{{R}}^{{{config.vocab_size}}}, \qquad n \le {config.context_length}",
 )

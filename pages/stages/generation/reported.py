@@ -18,6 +18,7 @@ from pages.common import page
 from pages.common.text import _, visible
 from pages.figures.generation.curves import log_probs_along
 from pages.stages.generation import jobs
+from pages.stages.generation.buttons import nothing_yet
 from pages.stages.sampling import knobs
 
 CODE = """
@@ -47,11 +48,9 @@ class _Found:
 def show(lm: LanguageModel, run: GenerationRun) -> None:
     """Draw the view."""
     path = run.tree.path(run.node)
-    controls, picture = page.workbench()
     if not path:
-        with picture:
-            st.info(_("Generate a text first: under “Token by token”."))
-        return
+        return nothing_yet()
+    controls, picture = page.workbench()
     question = (lm.name, run.tree.prompt_ids, tuple((step.token_id, step.settings, step.by_hand) for step in path))
     with controls:
         jobs.button(

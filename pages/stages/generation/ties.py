@@ -8,6 +8,7 @@ from lmcore import LanguageModel
 from lmcore.generation.run import GenerationRun
 from pages.common import page
 from pages.common.text import _
+from pages.stages.generation.buttons import nothing_yet
 from pages.stages.sampling import ties
 
 
@@ -16,14 +17,12 @@ def show(lm: LanguageModel, run: GenerationRun) -> None:
     first = len(run.tree.prompt_ids) - 1  # the token after this position was the first to be drawn
     most = ties.longest(lm)
     ids = tuple(run.tree.ids(run.node))[:-1][:most]  # nothing was chosen after the last token yet
-    controls, picture = page.workbench()
-    if run.node.parent is None or len(ids) <= first:
-        with picture:
-            if run.node.parent is None:
-                st.info(_("Generate a text first: under “Token by token”."))
-            else:
-                st.info(_("The prompt is longer than the {n:,} tokens that are run here.").format(n=most))
+    if run.node.parent is None:
+        return nothing_yet()
+    if len(ids) <= first:
+        st.info(_("The prompt is longer than the {n:,} tokens that are run here.").format(n=most))
         return
+    controls, picture = page.workbench()
     with controls:
         ties.controls(lm, ids, first)
         st.caption(ties.why())

@@ -34,7 +34,7 @@ def _show_lesson(lesson: Lesson, teaches: bool) -> None:
         st.markdown(f"**{lesson.title.in_language(language())}**  \n{lesson.about.in_language(language())} {told}")
     with buttons:
         if not done and not kept.step:
-            if st.button(_("Start"), type="primary", key=f"lessons.start.{lesson.name}", width="stretch"):
+            if st.button(_("Start"), key=f"lessons.start.{lesson.name}", width="stretch"):
                 panel.go(lesson, 0)
         else:
             go_on = _("Go on at step {n}").format(n=kept.step + 1)

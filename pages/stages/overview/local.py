@@ -31,6 +31,7 @@ MAX_LINKED = 64  # drawn tokens in an address
 _WAYS = "overview.ways"  # (model, ids, position, window, candidate) -> the way, the latest last
 _OPEN = "overview.open"  # the page a part was opened on, until the run that opens it
 _ANSWERED = "overview.answered"  # the number of the last thing the reader did
+_ASKED = "overview.asked"  # the token whose text the scripts asked for last: it is not among the most probable ones
 
 
 def show() -> None:
@@ -64,8 +65,8 @@ def show() -> None:
     named = {ids[chosen.position], *history["generated"], *map(int, settings["logit_bias"])}
     if not is_last:
         named.add(ids[chosen.position + 1])
-    if chosen.candidate is not None:
-        named.add(chosen.candidate)
+    asked = st.session_state.get(_ASKED, -1)
+    named |= {token for token in (chosen.candidate, asked) if token is not None and 0 <= token < lm.config.vocab_size}
     overview(
         {
             "model": told.model(lm),
@@ -217,11 +218,13 @@ def _act(act: Any) -> None:
         return
     st.session_state[_ANSWERED] = act["n"]
     knobs.take(act.get("settings"))
-    seed, layer, head = (act.get(name) for name in ("seed", "layer", "head"))
+    seed, layer, head, token = (act.get(name) for name in ("seed", "layer", "head", "token"))
     if isinstance(seed, int) and 0 <= seed <= MAX_SEED:
         st.session_state["seed"] = seed
     if isinstance(layer, int) and isinstance(head, int):
         st.session_state.update({"layer": layer, "overview.head": head})
+    if isinstance(token, int):
+        st.session_state[_ASKED] = token
     candidate = None if act.get("do") in _ELSEWHERE else act.get("candidate")
     if candidate is None or isinstance(candidate, int):
         st.session_state["overview.candidate"] = candidate

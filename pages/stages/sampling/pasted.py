@@ -22,7 +22,7 @@ def show() -> None:
     """Offer the field; a press sets the lab, and the prompt, to what the request asks for."""
     if st.session_state.pop(_TAKEN, False):
         st.rerun(scope="app")  # the prompt is outside this fragment
-    with st.popover(_("Paste a request"), key="request"):
+    with st.popover(_("Paste a request"), key="request", type="tertiary", icon=":material/content_paste:"):
         st.caption(
             _(
                 "A JSON body or a curl line as sent to OpenAI, vLLM, SGLang, llama-server, Ollama or TGI. The text is "

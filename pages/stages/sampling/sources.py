@@ -59,13 +59,7 @@ def choose(beside: Callable[[], None]) -> Source:
         "worked": _("Worked example"),
         "own": _("Your own logits"),
     }
-    choice, other = st.columns([4, 1], vertical_alignment="center")
-    with choice:
-        kind = widgets.choice(
-            "source", _("Logits from"), list(titles), "model", format_func=titles.__getitem__, with_label=False
-        )
-    with other:
-        beside()
+    kind = widgets.views("source", titles, len(titles), beside)
     if kind == "worked":
         st.caption(_("Five candidates after 今天天气, with the logits that textbooks use."))
         return _listed(list(worked.LOGITS).__getitem__, list(worked.LOGITS.values()))

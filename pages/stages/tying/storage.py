@@ -72,7 +72,7 @@ def show(lm: LanguageModel) -> None:
         page.figure(
             figures.row_cosines(
                 cosines,
-                x_title=_("cosine between row t of E and row t of W, untied model"),
+                x_title=_("cosine of row t of E and of W, untied"),
                 y_title=_("tokens"),
             ),
             "tying-cosines",

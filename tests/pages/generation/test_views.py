@@ -131,4 +131,7 @@ def test_ties_and_reported_log_probabilities_are_of_the_text_in_view() -> None:
 
 def test_ties_of_no_text_say_what_to_do() -> None:
     for name in ("ties", "reported"):
-        assert "Generate a text first" in told(run(**{"generation.view": name}))
+        app = run(**{"generation.view": name})
+        assert "Nothing has been generated" in told(app)
+        app.button(key="generation.begin").click().run()
+        assert app.session_state["generation.view"] == "write"
