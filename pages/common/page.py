@@ -85,16 +85,18 @@ def figure(
     }
     spec = chart.spec()
     spec["layout"]["template"] = _template()  # the browser fills it with the page's colours
+    mounted = key
     if presenter.is_on():
         presenter.enlarge(spec)
+        mounted += ".presenter"  # a chart of its own: Plotly keeps the sizes that its type had
     theme.write_in_ink(spec)
     with st.container(gap=None):
-        st.plotly_chart(PlainFigure(spec), key=key, alt=alt, config=config)
+        st.plotly_chart(PlainFigure(spec), key=mounted, alt=alt, config=config)
         if said and not presenter.is_on():
             st.caption(alt + " " + _("Click a cell to choose what it is about.") if chooses else alt)
         if chooses:
             shapes = [np.shape(trace.get("z", ())) for trace in chart.data]
-            cells(key, shapes, lambda cell: link.assign(chooses(cell)))
+            cells(mounted, shapes, lambda cell: link.assign(chooses(cell)))
 
 
 def growing_chart(data: pd.DataFrame, spec: Mapping[str, Any], key: str, alt: str) -> None:

@@ -13,6 +13,7 @@ from pages.common.text import _
 KEY = "present"
 FONT_SIZE = 18  # pixels, of a figure's text
 _SMALLER = 14  # where two lines of text would share the height of one
+_MORE_LENGTH = 1.4  # of what holds a larger text: a scale its title, a margin its numbers
 _LOW, _MORE_ROOM = 400, 1.2  # pixels of a figure's height below which it is made higher, and how much
 
 
@@ -27,10 +28,14 @@ def enlarge(spec: dict[str, Any]) -> None:
     layout["font"] = {"size": FONT_SIZE}
     if layout.get("height", _LOW) < _LOW:
         layout["height"] = min(_LOW, round(layout["height"] * _MORE_ROOM))
+    margin = layout.get("margin", {})
+    margin["r"] = round(margin.get("r", 0) * _MORE_LENGTH)  # where numbers stand
     for trace in spec["data"]:
+        if "lenmode" in (bar := trace.get("colorbar", {})):
+            bar["len"] = round(bar["len"] * _MORE_LENGTH)
         if trace["type"] == "bar":
             trace["constraintext"] = "none"
-        if layout.get("barmode") == "group" or trace.get("mode") == "text":  # two bars, or a cell, in a line's height
+        if layout.get("barmode") == "group" or "text" in trace.get("mode", ""):  # two bars, a cell, rows of a tree
             trace["textfont"] = {**trace.get("textfont", {}), "size": _SMALLER}
 
 

@@ -97,7 +97,7 @@ export class Blocks {
         const hue = i < 0 ? "rgb(138, 143, 152)" : text.rows[i].hue;
         const end = right - Math.min(wide * 0.12, 6);
         const bend = left + (end - left) * 0.55;
-        const path = svgElement("path", { class: "flow", d: `M${left} ${y}C${bend} ${y} ${bend} ${target} ${end} ${target}` });
+        const path = svgElement("path", { class: wide > 30 ? "flow wide" : "flow", d: `M${left} ${y}C${bend} ${y} ${bend} ${target} ${end} ${target}` });
         path.style.stroke = hue;
         path.style.strokeWidth = Math.max(most * weight, 0.6).toFixed(2);
         path.style.opacity = (0.25 + 0.7 * weight).toFixed(3);

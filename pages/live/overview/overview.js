@@ -224,7 +224,10 @@ class Overview {
     embeddingNote(note("embedding"), this.embedding, state);
     this.position.note(note("position"), state);
     const stacked = this.root.classList.contains("stacked");
+    // All that depends on the layout is read before more is drawn: each reading after a change lays the page out anew.
     const picture = this.blocks.picture.getBoundingClientRect();
+    const room = this.chances.list.clientHeight;
+    const bar = 1.7 * parseFloat(getComputedStyle(this.chances.list).fontSize);
     const places = new Map();
     this.tokens.rows.forEach((row, index) => {
       const box = row.getBoundingClientRect();
@@ -235,8 +238,6 @@ class Overview {
     });
     this.blocks.show(state, places, picture.width, picture.height, stacked);
     this.blocks.note(note("blocks"));
-    const room = this.chances.list.clientHeight;
-    const bar = 1.7 * parseFloat(getComputedStyle(this.chances.list).fontSize);
     const n = stacked ? 10 : Math.max(Math.floor(room / bar), 3);
     if (this.built !== this.ranked || this.builtBars !== n || this.barLabels !== this.builtLabels) {
       [this.built, this.builtBars, this.barLabels] = [this.ranked, n, this.builtLabels];
@@ -299,7 +300,7 @@ class Overview {
     const grow = [{ opacity: 0, transform: "translateX(-12px)" }, { opacity: 1, transform: "none" }];
     const rows = [this.tokens.rows.at(-1), this.embedding.root.lastElementChild, this.position.root.lastElementChild];
     rows.forEach((row, i) => row?.animate(grow, { duration: 240, delay: 60 * i, fill: "backwards" }));
-    for (const flow of this.blocks.picture.querySelectorAll(".flow")) {
+    for (const flow of this.blocks.picture.querySelectorAll(".flow.wide")) {
       flow.animate([{ strokeDasharray: "0 1000" }, { strokeDasharray: "1000 0" }], { duration: 500, delay: 120 });
     }
   }

@@ -44,7 +44,7 @@ def show() -> None:
     lengths, frequencies = wavelengths(d_model, base), rope_frequencies(d_model, base)
     with equation:
         page.equation(
-            rf"\begin{{aligned}} PE_{{pos,2i}} &= \sin\frac{{pos}}{{{base:.0f}^{{2i/{d_model}}}}} \\ "
+            rf"\begin{{aligned}} PE_{{pos,2i}} &= \sin\frac{{pos}}{{{base:.0f}^{{2i/{d_model}}}}} \\[6pt] "
             rf"PE_{{pos,2i+1}} &= \cos\frac{{pos}}{{{base:.0f}^{{2i/{d_model}}}}} \end{{aligned}}"
         )
     with picture:

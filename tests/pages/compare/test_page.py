@@ -118,7 +118,7 @@ def test_the_curve_marks_flips_and_leaves_out_what_is_infinite() -> None:
     drawn = pictures.along_the_text(["a", "<b>"], [0.5, math.inf], [False, True], 1, ("Token", "KL"), "flip")
     assert drawn.data[0].y[0] == 0.5 and math.isnan(drawn.data[0].y[1])
     assert drawn.data[1].x.tolist() == [1] and "&lt;b&gt;" in drawn.data[0].customdata[1]
-    assert pictures.parts(["q"], [-0.25], "gone").data[0].text == ["-25 %"]
+    assert pictures.parts(["q"], [-0.25], "gone").data[0].text == ["−25 %"]
 
 
 def when_done(app, sentence: str):
