@@ -172,9 +172,10 @@ class Overview {
 
   // Ask, once it is quiet, how a token reads that is not among the most probable ones.
   name(token) {
-    if (this.held || this.asked === token) return;
+    if (this.asked === token) return;
     clearTimeout(this.quiet);
     this.quiet = setTimeout(() => {
+      if (this.held || this.root.querySelector("input:active")) return this.name(token); // a slider still moves
       this.asked = token;
       this.act("name", { token });
     }, QUIET_MS);
