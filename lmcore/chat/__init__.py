@@ -44,3 +44,12 @@ __all__ = [
     "template_of",
     "tokens_in",
 ]
+
+_FORMER = {"Part": AnswerPart, "Row": AlignedRow}
+
+
+def __getattr__(name: str) -> type:
+    """Find a class by the name that older Python has for it."""
+    if name in _FORMER:
+        return _FORMER[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,13 +13,13 @@ import numpy as np
 
 from lmcore.compare import findings
 from lmcore.compare.alignment import vocabularies
-from lmcore.compare.candidates import LogProbs
 from lmcore.compare.findings import STAGES, Finding, Stage
 from lmcore.compare.hidden import StreamStep, comparable, first_parting, stream_differences
 from lmcore.compare.measures import Divergence, shared, told, whole
 from lmcore.compare.places import Places
 from lmcore.compare.served import Served, ServedRun
 from lmcore.compare.side import Drawn, Forward, LocalRun, Passes, Run, Side
+from lmcore.compare.tokens_of_both import LogProbs
 from lmcore.distribution import rank
 from lmcore.language_model import LanguageModel
 from lmcore.loading import load
@@ -186,7 +186,7 @@ class Comparison:
         if best is None or n > best.ids.shape[1] // 2:
             best, a, b = None, self._places.at(self.a, i).logits, self._places.at(self.b, j).logits
         if a is not None and b is not None and not self.same_vocabulary:
-            sides = self._places.candidates.by_bytes(a, b, n)
+            sides = self._places.tokens.by_bytes(a, b, n)
         else:
             known = best.at(index) if best else self._by_id(i, j)
             left, right = (
@@ -205,10 +205,10 @@ class Comparison:
         """Return what a token of `divergence` is on one side, by its id there."""
         if token_id < 0:  # a number for a text, which is given when the places are gone through
             _ = self.places
-        return self._places.candidates.token(run, token_id)
+        return self._places.tokens.token(run, token_id)
 
     def _by_id(self, i: int, j: int) -> tuple[LogProbs, LogProbs]:
-        return self._places.candidates.by_id(self._places.at(self.a, i), self._places.at(self.b, j))
+        return self._places.tokens.by_id(self._places.at(self.a, i), self._places.at(self.b, j))
 
     def _finding(self, stage: Stage) -> Finding:
         if stage not in self._found:

@@ -8,9 +8,9 @@ from functools import cached_property
 from torch import Tensor
 
 from lmcore.compare.alignment import aligned, first_difference
-from lmcore.compare.candidates import At, Candidates
 from lmcore.compare.findings import same_words
 from lmcore.compare.side import Forward, LocalRun, Run
+from lmcore.compare.tokens_of_both import At, TokensOfBoth
 from lmcore.compare.told import Told
 from lmcore.engines.agreement import id_of_text
 from lmcore.engines.top_tokens import TopTokens
@@ -29,7 +29,7 @@ class Places:
 
     def __init__(self, a: Run, b: Run, forward: Forward) -> None:
         self._a, self._b, self._forward = a, b, forward
-        self.candidates = Candidates(a, b)
+        self.tokens = TokensOfBoth(a, b)
 
     @cached_property
     def same_vocabulary(self) -> bool:
@@ -73,7 +73,7 @@ class Places:
         if isinstance(run, LocalRun):
             return True
         told = self._told_by(run)
-        return position in told and self.candidates.are_told(told[position], run)
+        return position in told and self.tokens.are_told(told[position], run)
 
     def _told_by(self, run: Run) -> Mapping[int, TopTokens]:
         return run.places_after(self._prompt) if isinstance(run, Told) else run.places

@@ -12,7 +12,7 @@ Messages = tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class TreeMessage:
     """A message in the tree.
 
     Attributes:
@@ -49,12 +49,12 @@ def put(kept: Sequence[Conversation], new: Conversation) -> list[Conversation]:
     return [*others[:place], new, *others[place:]]
 
 
-def places(conversations: Sequence[Messages]) -> Iterator[Place]:
+def places(conversations: Sequence[Messages]) -> Iterator[TreeMessage]:
     """Yield every message once, those of a branch together, what came first before what came later."""
     yield from _below((), list(conversations), 0)
 
 
-def _below(path: Messages, conversations: list[Messages], forks: int) -> Iterator[Place]:
+def _below(path: Messages, conversations: list[Messages], forks: int) -> Iterator[TreeMessage]:
     while True:  # a loop along a branch: conversations may be longer than Python's stack is deep
         groups: list[tuple[Mapping[str, Any], list[Messages]]] = []
         for conversation in (each for each in conversations if len(each) > len(path)):
@@ -68,7 +68,7 @@ def _below(path: Messages, conversations: list[Messages], forks: int) -> Iterato
             break
         ((message, conversations),) = groups
         path = (*path, message)
-        yield Place(path, forks)
+        yield TreeMessage(path, forks)
     for message, members in groups:
-        yield Place((*path, message), forks + 1)
+        yield TreeMessage((*path, message), forks + 1)
         yield from _below((*path, message), members, forks + 1)

@@ -130,7 +130,7 @@ def messages() -> None:
     )
 
 
-def _row(place: message_tree.Place) -> str:
+def _row(place: message_tree.TreeMessage) -> str:
     message = place.messages[-1]
     content = " ".join(str(message["content"]).split())
     short = content if len(content) <= _LETTERS else content[:_LETTERS] + "…"

@@ -13,7 +13,7 @@ from lmcore.compare.side import Run
 from lmcore.engines.agreement import id_of_text
 from lmcore.engines.top_tokens import TopTokens
 
-__all__ = ["At", "Candidates", "LogProbs"]
+__all__ = ["At", "TokensOfBoth", "LogProbs"]
 
 _N = 20  # most probable tokens of a side that is here
 
@@ -28,7 +28,7 @@ class At(NamedTuple):
     told: TopTokens | None
 
 
-class Candidates:
+class TokensOfBoth:
     """The tokens of two sides under one set of ids.
 
     A model has ids. A server may name a token by its id or by its text, which is looked up in the other side's
