@@ -103,7 +103,7 @@ def labels() -> dict[str, Any]:
         "earlier": _("{n} earlier"),
         "later": _("{n} later"),
         "next": _("next token"),
-        "text_note": _("{n} tokens · ids below {vocab}"),
+        "text_note": _("tokens: {n} · ids below {vocab}"),
         "embedding_note": _("{d} numbers each; full colour at ±{limit}"),
         "mean": _("mean"),
         "heads": _("Head"),

@@ -65,9 +65,11 @@ def test_the_cache_is_swapped_as_every_position_reads_it() -> None:
     assert swap["kv_cache", None].kl == 0.0 and swap["attn.v", None].gone == swap["", 0].gone == 0.0
     assert found(eight_bits, a)["kv_cache", None].kl == found(eight_bits, a)["everything", None].kl == 0.0
 
-    b = runs.changed(
-        lambda model: [runs.in_eighths(model.blocks[1].attn.v.weight), runs.in_eighths(model.blocks[2].attn.q.weight)]
-    )
+    def two_matrices(model: lmcore.Model) -> None:
+        runs.in_eighths(model.blocks[1].attn.v.weight)
+        runs.in_eighths(model.blocks[2].attn.q.weight)
+
+    b = runs.changed(two_matrices)
     ids, trace = a.tokenizer.encode(runs.TEXT).ids[:10], lmcore.Trace()
     a(ids, trace=trace)
     names = [f"blocks.{block}.attn.{each}" for block in range(4) for each in ("k_rotated", "v")]
