@@ -159,8 +159,13 @@ class ConvertedCopy:
             if not isinstance(facts, dict) or not isinstance(source := facts.get("source"), list):
                 continue
             is_older = source == self._source and facts.get("dtype") == str(self._dtype)
-            if is_older or not all(isinstance(path, str) and os.path.exists(path) for path in source):
+            if is_older or any(not isinstance(path, str) or _is_gone(path) for path in source):
                 shutil.rmtree(facts_path.parent, ignore_errors=True)
+
+
+def _is_gone(path: str) -> bool:
+    """Whether a file was removed: where its folder is not there either, its disk may only be elsewhere."""
+    return not os.path.exists(path) and os.path.isdir(os.path.dirname(path))
 
 
 def finish() -> None:

@@ -185,14 +185,16 @@ class Comparison:
         best, a, b = self.divergence.best, None, None
         if best is None or n > best.ids.shape[1] // 2:
             best, a, b = None, self._places.at(self.a, i).logits, self._places.at(self.b, j).logits
+        sides: tuple[dict[bytes, float], dict[bytes, float]]
         if a is not None and b is not None and not self.same_vocabulary:
             sides = self._places.tokens.by_bytes(a, b, n)
         else:
             known = best.at(index) if best else self._by_id(i, j)
-            left, right = (
-                {self.token(self.a, token): math.exp(value) for token, value in side.items()} for side in known
-            )
-            sides = left, right
+            sides = ({}, {})
+            for side, log_probs in zip(sides, known, strict=True):
+                for token_id, value in log_probs.items():  # of two tokens of the same bytes the more probable one
+                    token = self.token(self.a, token_id)
+                    side[token] = max(side.get(token, 0.0), math.exp(value))
         shown = {token for side in sides for token in sorted(side, key=side.__getitem__, reverse=True)[:n]}
         found = [Beside(token, sides[0].get(token), sides[1].get(token)) for token in shown]
         return sorted(found, key=lambda each: (-max(each.a or 0.0, each.b or 0.0), each.token))

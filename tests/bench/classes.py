@@ -21,6 +21,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 import multiprocessing
 import random
 import sys
@@ -194,7 +195,7 @@ class Class:
         """Let the others come, within ten seconds; return after how many the last one was in the class."""
         self._joins_at.value = begins = time.time() + 0.5
         self._gather("joined", len(self._processes))
-        return max(event[3] for event in self.events if event[0] == "joined") - begins
+        return max((event[3] for event in self.events if event[0] == "joined"), default=begins) - begins
 
     def hold(self) -> None:
         """Go every step."""
@@ -275,8 +276,11 @@ def report(
     kept = Counter((vote.lesson, vote.step, vote.choice) for vote in room.store.votes(room.code))
     lost = sum((expected - kept).values())
     waits = sorted(_waits(room))
+    if not waits:
+        print("nobody voted: no step with a question was reached")
+        return False
     p95 = waits[int(0.95 * (len(waits) - 1))]
-    target = next(seconds for size, seconds in TARGETS.items() if students <= size)
+    target = next((seconds for size, seconds in TARGETS.items() if students <= size), max(TARGETS.values()))
     print(f"{students} students ({len(opened)} in browsers), {len(room.stops)} steps in {held / 60:.1f} minutes")
     print(f"  {sum(kept.values())} votes kept, {lost} lost")
     print(f"  the last of those without a browser was in {last:.1f} s after the first could come (within {JOIN:.0f} s)")
@@ -314,7 +318,7 @@ def _waits(room: Class) -> Iterator[float]:
                 first.setdefault(event[1], event[4])
         shown = [(at, total) for at, key, total in room.board.shown if key == stop.key]
         for n, at in enumerate(sorted(first.values()), 1):
-            yield next(when for when, total in shown if when >= at and total >= n) - at
+            yield next((when for when, total in shown if when >= at and total >= n), math.inf) - at
 
 
 if __name__ == "__main__":
