@@ -265,7 +265,8 @@ def _figure(lm: LanguageModel, draft: LanguageModel, each: Draft) -> None:
     names = [
         _("p: {model}").format(model=visible(lm.name)),
         _("q: {model} (draft)").format(model=visible(draft.name)),
-        _("residual"),
+        # Where p is nearly q it is large and hardly ever needed.
+        _("residual, needed with probability {p}").format(p=fmt_probability(max(1 - each.acceptance, 0.0))),
     ]
     rows = {}
     for name, probs in zip(names, (pair.p, pair.q, pair.residual), strict=True):
