@@ -79,8 +79,11 @@ def controls(lm: LanguageModel, prompt: Encoding, run: GenerationRun) -> None:
         widgets.text(TEXT, titles[kind], max_chars=MAX_TEXT, help=hints[kind], height=104)
         widgets.toggle(
             RETRIES,
-            _("Draw first, mask only what is refused"),
-            help=_("As llama.cpp does. When off, the mask comes before every draw, as in vLLM."),
+            _("Draw first, then mask"),
+            help=_(
+                "As llama.cpp does: the mask is applied when a token is refused, and another one is drawn. When off, "
+                "the mask comes before every draw, as in vLLM."
+            ),
         )
     if under(run.settings) != chosen():
         st.caption(_("A stage that carries a state is on, so the mask comes before every draw."))
