@@ -83,7 +83,7 @@ def test_every_page_and_view_is_known() -> None:
 def test_every_view_meets_hostile_texts_from_its_address(watched: Watched, name: str) -> None:
     key, views = VIEWS[name]
     for number, view in enumerate(views):
-        watched.open(address(name, view, lang="en", prompt=PROMPTS[number % len(PROMPTS)]))
+        watched.open(address(name, view, lang="en", prompt=JOINED[number % len(JOINED)]))
         assert watched.problems(*WIDTHS) == [], view
     if key:
         offered = watched.page.locator(f".st-key-{key.replace('.', '-')}").get_by_role("radio").count()

@@ -40,6 +40,7 @@ SETTINGS = {
 }
 MOUNT = """async ([html, data]) => {
   document.body.innerHTML = html;
+  document.body.style.setProperty("--row", "20px"); // the lab's style is not here, and rows out of view are not written
   const { default: mount } = await import("/sampling_lab/lab.js");
   globalThis.told = [];
   globalThis.hub = globalThis[Symbol.for("sampling lab")] = {};
