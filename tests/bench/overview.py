@@ -9,6 +9,7 @@ machine that says more than the clock.
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -86,7 +87,7 @@ def measure(page: Page, server: Server, browsers: list[int], model: str, prompt:
     settle(page)
     page.wait_for_timeout(1000)
     # "4 tokens . ids below ..." is said by the page itself
-    tokens = int(page.locator(".overview .text .note").inner_text().split()[0].replace(",", ""))
+    tokens = int(re.sub(r"\D", "", page.locator(".overview .text .note").inner_text().partition("·")[0]))
     took = []
     for draw in range(DRAWS):
         if draw == 1:

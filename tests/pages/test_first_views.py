@@ -10,6 +10,7 @@ from tests.lmcore.checkpoints.tiny import write_folder
 from tests.pages.harness import decoded, figures, open_page, told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", DEFAULT_PROMPTS)
 def test_the_first_pictures_differ_where_one_looks(lang: str) -> None:
     similar = decoded(figures(open_page("embedding", lang=lang))[0].data[0].x)
@@ -20,6 +21,7 @@ def test_the_first_pictures_differ_where_one_looks(lang: str) -> None:
     assert len(pattern) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", DEFAULT_PROMPTS)
 def test_the_step_that_is_trained_first_is_on_a_sentence_for_everybody(lang: str) -> None:
     said = told(open_page("training", **{"training.view": "step", "lang": lang}))

@@ -1,10 +1,13 @@
 """The first difference of thirty pairs of runs is named rightly, and of as many that are the same none is blamed."""
 
+import pytest
+
 import lmcore
 from lmcore.compare import NOTES, STAGES, Side, compare
 from tests.lmcore.compare import runs
 
 
+@pytest.mark.slow
 def test_the_stage_of_one_difference_is_named() -> None:
     pairs = runs.different()
     assert len(pairs) >= 30 and {stage for stage, _a, _b in pairs.values()} == set(STAGES)
@@ -15,6 +18,7 @@ def test_the_stage_of_one_difference_is_named() -> None:
         assert each.sentence.template in NOTES and "{" not in each.sentence
 
 
+@pytest.mark.slow
 def test_runs_that_are_the_same_are_not_blamed() -> None:
     pairs = runs.same()
     assert len(pairs) >= 30
@@ -22,6 +26,7 @@ def test_runs_that_are_the_same_are_not_blamed() -> None:
     assert blamed == {}
 
 
+@pytest.mark.slow
 def test_a_difference_is_placed() -> None:
     found = {name: compare(a, b) for name, (_stage, a, b) in runs.different().items()}
     assert found["whitespace"].first.place == len("The king likes the queen. ")

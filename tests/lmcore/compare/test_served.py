@@ -23,6 +23,7 @@ def engine(monkeypatch):
         engine.close()
 
 
+@pytest.mark.slow
 def test_the_same_weights_elsewhere_are_not_blamed_and_others_are(engine) -> None:
     greedy = SamplingSettings(temperature=0, seed=0)
 

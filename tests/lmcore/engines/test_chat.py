@@ -23,6 +23,7 @@ def asked(behaviour: Behaviour, messages=MESSAGES, **options):
             engine.close()
 
 
+@pytest.mark.slow
 def test_a_servers_rendering():
     lm, template = lmcore.load("small-world"), Behaviour().template + "{{ mood }}"
     ids = tuple(chat.encode(lm, MESSAGES, template=template, mood="!").ids)
@@ -34,6 +35,7 @@ def test_a_servers_rendering():
     assert found.ids == (0, *ids)  # put in front of what the template wrote
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_tell_and_one_that_refuses():
     assert asked(Behaviour(names="text")) is None
     refusing = "{{ raise_exception('Not me.') }}"

@@ -64,6 +64,7 @@ def test_what_it_can_do_is_found(engine, way, lm):
         assert found.fields is None and found.max_log_probs == 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_tokens(engine, lm, text):
     found, expected = engine.tokenize(text), lm.tokenizer.encode(text)

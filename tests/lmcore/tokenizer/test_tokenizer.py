@@ -105,6 +105,7 @@ def test_ids_that_are_not_whole_characters_keep_their_bytes() -> None:
     assert TOKENIZER.decode(ids[:1]) == "\ufffd"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * 100_000, "^" * 1_000_000], ids=["letters", "marks"])
 def test_long_runs_encode(text: str) -> None:
     encoding = TOKENIZER.encode(text)

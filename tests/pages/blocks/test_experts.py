@@ -31,6 +31,7 @@ def traced() -> tuple[lmcore.LanguageModel, list[int], lmcore.Trace]:
     return lm, ids, trace
 
 
+@pytest.mark.slow
 def test_the_numbers_are_the_routers() -> None:
     app = run(model=MODEL, layer="1", position="2")
     lm, ids, trace = traced()

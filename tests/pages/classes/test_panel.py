@@ -54,6 +54,7 @@ def press(app: AppTest, key: str) -> None:
     app.button(key=key).click().run()
 
 
+@pytest.mark.slow
 def test_a_class_from_the_lobby_to_the_end(store: Store) -> None:
     app = open_page("lessons", **{"lessons.teacher": "1"})
     press(app, "lessons.class.1-tokens")

@@ -80,6 +80,7 @@ def test_a_model_larger_than_the_budget_is_kept_alone():
     assert loaded(models, B) is models.get(B) and models.names() == [B]
 
 
+@pytest.mark.slow
 def test_a_cancelled_loading_ends_and_the_model_can_be_asked_for_again(gate):
     load_slowly, let_through = gate
     models = Models(load_slowly, 2**30)

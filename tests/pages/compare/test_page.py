@@ -145,6 +145,7 @@ def test_both_texts_are_written_and_part_where_the_tokens_do() -> None:
     assert bars.data[0].customdata[0] == lm.tokenizer.decode([a[place]]).replace(" ", "␣")
 
 
+@pytest.mark.slow
 def test_the_swaps_are_those_of_lmcore() -> None:
     a, b = (lmcore.load(name) for name in ("small-world", "small-world:bfloat16"))
     expected = {(s.kind, s.block): s for s in swaps(a, b, a.tokenizer.encode(PROMPT).ids)}

@@ -118,6 +118,7 @@ def test_a_long_prompt_is_looked_up_around_the_chosen_position() -> None:
     assert app.code[0].value == "[100] → [100, 128]"
 
 
+@pytest.mark.slow
 def test_lookup_needs_a_prompt_and_the_other_views_do_not() -> None:
     app = view("lookup", prompt="")
     assert "at least 1 token" in told(app) and not app.dataframe

@@ -102,6 +102,7 @@ def test_a_tree_saved_from_a_conversation_is_opened_by_another_session() -> None
     assert other.session_state["form"] == "chat"
 
 
+@pytest.mark.slow
 def test_a_saved_tree_brings_its_conversation_back_where_the_template_still_writes_it() -> None:
     app = press(run(**CHAT), "step")
     run_ = current(app)

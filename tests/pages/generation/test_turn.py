@@ -62,6 +62,7 @@ def test_a_beginning_that_is_gone_on_with_is_completed() -> None:
     assert messages(app) == [*MESSAGES, {"role": "assistant", "content": "很" + drawn}]
 
 
+@pytest.mark.slow
 def test_an_answers_thinking_and_calls_are_shown_and_become_fields() -> None:
     # What the small world writes is put between a template's marks: the template writes the same from the fields.
     template = """{% for m in messages %}{% if m.role == 'assistant' %}<think>{{ m.reasoning_content }}</think>

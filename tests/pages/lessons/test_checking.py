@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import lmcore
 from pages.common.text import outside_a_session
 from pages.lessons.__main__ import main
@@ -81,6 +83,7 @@ def test_a_terminal_says_what_is_wrong(tmp_path: Path, capsys) -> None:
     assert "b.toml: step 1" in told and "c.toml could not be read" in told
 
 
+@pytest.mark.slow
 def test_every_lesson_of_the_project_is_right() -> None:
     for path in sorted(OWN.glob("*.toml")):
         assert problems_of_file(path, lmcore.load, "small-world") == []

