@@ -40,5 +40,5 @@ def loads(shares: ArrayLike, block: int, titles: tuple[str, str, str]) -> Figure
     figure = theme.heatmap(shares, rows, columns, kind="probability", limit=float(np.max(shares)))
     theme.outline_row(figure, block)
     titled(figure, titles[0], titles[1], titles[2])
-    figure.update_xaxes(title_text=f"<br>{titles[1]}")  # one line lower: it would meet the short numbers
+    figure.update_xaxes(title_text=f"<br><br>{titles[1]}")  # between two short numbers it stays as high as they are
     return figure
