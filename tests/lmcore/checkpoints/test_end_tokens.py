@@ -26,7 +26,8 @@ def test_a_folders_end_tokens_are_those_transformers_stops_at(tmp_path, generati
     assert lmcore.load(tmp_path).end_tokens == tuple(theirs if isinstance(theirs, list) else [theirs])
 
 
-def test_without_a_word_from_the_files_every_control_token_ends(tmp_path):
+def test_without_a_word_from_the_files_every_control_token_ends(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     write_gguf("llama", tmp_path / "tiny.gguf")
     lm = lmcore.load(tmp_path / "tiny.gguf")
     assert lm.end_tokens == tuple(lm.tokenizer.special_tokens.values())

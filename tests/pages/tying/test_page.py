@@ -295,6 +295,7 @@ def test_a_tied_matrix_that_a_file_stores_twice_is_said_to_be_one(tmp_path, monk
     folder.mkdir()
     path.rename(folder / "twice.gguf")
     monkeypatch.setenv("GLASS_BOX_LM_MODELS", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     said = told(view("storage", model="twice"))
     cosine = torch.nn.functional.cosine_similarity(table.double(), rounded.double(), dim=-1).mean().item()
     config = lmcore.load("twice").config
